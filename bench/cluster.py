@@ -30,7 +30,7 @@ from tempfile import TemporaryDirectory
 from servers import kafka, target_url
 from support.standalone_cluster import Cluster, cluster
 from throughput import check, load, options, parsed
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.spark.session import session, warm_up
 from ticdc_consumer.targets import open_target
@@ -115,7 +115,7 @@ def limited(folder: Path, workers: int) -> Iterator[tuple[Cluster, Limited]]:
             groups.close()
 
 
-def round_(settings: Options, workers: int, share: float, changes: int) -> Round:
+def round_(settings: Settings, workers: int, share: float, changes: int) -> Round:
     """Consumes the topic in a process and a JVM of its own."""
     seconds: dict[str, float] = {}
     with TemporaryDirectory() as folder, limited(Path(folder), workers) as (running, groups):

@@ -19,7 +19,7 @@ from servers import cpu_of, target_url, verdict
 from support import brokers
 from support.moved_money import Workload
 from support.torture_topics import Feed
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.upstream.load.loading import load
 from ticdc_consumer.upstream.session import reading
@@ -76,7 +76,7 @@ def main() -> None:
     report(arguments.target, without, beside)
 
 
-def run(options: Options, cpu: Callable[[], tuple[float, float, float]], seconds: float) -> Ran:
+def run(options: Settings, cpu: Callable[[], tuple[float, float, float]], seconds: float) -> Ran:
     before, changes, compared = cpu(), 0, dict[float, int]()
     until = time.monotonic() + seconds
     with Consumer(options) as consumer:

@@ -25,8 +25,7 @@ from support import brokers
 from support.databases import own_schema
 from support.torture_topics import Feed
 from throughput import Processes
-from ticdc_consumer.config import parse
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.spark.session import session, warm_up
 from ticdc_consumer.upstream.chunks import Chunk
 from ticdc_consumer.upstream.load.loading import load
@@ -124,8 +123,8 @@ def _bytes(value: str | bytes | None) -> bytes:
     return value if isinstance(value, bytes) else value.encode()
 
 
-def options_of(upstream: str, target: str, feed: Feed) -> Options:
-    return parse(
+def options_of(upstream: str, target: str, feed: Feed) -> Settings:
+    return Settings.of(
         {
             "changefeed": "bench",
             "protocol": "canal-json",

@@ -18,7 +18,7 @@ from random import Random
 
 from confluent_kafka import Producer
 from servers import Kafka, kafka, target_url, verdict
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.consumer import Consumer
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.event import Ddl, Row, RowChange, Transaction
@@ -158,7 +158,7 @@ def main() -> None:
         many = Many(arguments.tables, arguments.columns, topic, arguments.partitions)
         sender = Sender(broker)
         sender.send(many.begun())
-        options = Options(
+        options = Settings(
             changefeed="bench",
             protocol="canal-json",
             topics=(topic,),

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from servers import kafka, target_url, verdict
 from support.ports import free_port
 from throughput import Processes, check, load, options, round_
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.spark.session import session, warm_up
 from ticdc_consumer.targets import open_target
 from ticdc_encoder.kafka.produce import produce
@@ -44,7 +44,7 @@ while True:
 
 
 def measured(
-    spark: SparkSession, settings: Options, processes: Processes, every: float | None
+    spark: SparkSession, settings: Settings, processes: Processes, every: float | None
 ) -> tuple[float, float, float, int]:
     """Seconds by the clock, of the driver's CPU, of all CPU; and how often the port was asked."""
     if every is None:

@@ -14,7 +14,7 @@ from typing import Any
 from unittest import mock
 
 import orjson
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.protocols import decoder
 from ticdc_consumer.protocols.shape import ExpectedShape, shape
 from ticdc_consumer.read import task as read
@@ -147,7 +147,7 @@ def _turned(number: int, record: Record) -> Record:
 
 
 def job(protocol: str, dialect: str, messages: list[Record], tables: tuple[Table, ...]) -> ReadJob:
-    options = Options(
+    options = Settings(
         changefeed="bench", protocol=protocol, topics=("t",), kafka={}, target_url="sqlite://"
     )
     decode, seen = decoder(options), dict[str, Table]()

@@ -38,7 +38,7 @@ from servers import target_url, verdict
 from throughput import check, load, options
 from ticdc_consumer.apply.step import Step
 from ticdc_consumer.apply.transaction import apply
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.read.job import ReadJob
@@ -89,7 +89,7 @@ class Spent:
         return measured
 
 
-def read_job(settings: Options, tables: TableLayouts, tasks: int) -> ReadJob:
+def read_job(settings: Settings, tables: TableLayouts, tasks: int) -> ReadJob:
     layouts, shapes = tables.for_tasks()
     partitions = tuple(("bench", number) for number in range(tasks))
     return ReadJob(
@@ -118,7 +118,7 @@ def facts_of(job: ReadJob, number: int, messages: list[Message]) -> list[pa.Reco
     return [*reading.fold.flush(), reading.close()]
 
 
-def learn(settings: Options, tables: TableLayouts, messages: list[Message]) -> None:
+def learn(settings: Settings, tables: TableLayouts, messages: list[Message]) -> None:
     """Builds the layouts of the tables that the first messages are of."""
     reading = Reading(read_job(settings, tables, 1), [Span(0, 0, ALWAYS)])
     progress = reading.progress["bench", 0]
@@ -164,7 +164,7 @@ class Cut:
     """One cut of a changefeed, of which the driver has everything but what the tasks send."""
 
     def __init__(
-        self, target: Target, settings: Options, parts: list[list[Message]], folder: Path
+        self, target: Target, settings: Settings, parts: list[list[Message]], folder: Path
     ) -> None:
         self._target, self._settings = target, settings
         self._store = Store(target, settings.changefeed)

@@ -26,7 +26,7 @@ from pathlib import Path
 import sqlalchemy as sa
 from ticdc_consumer.apply.step import Step
 from ticdc_consumer.apply.transaction import apply
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.layouts import TableLayouts
@@ -56,7 +56,7 @@ class Measured:
 
     def __init__(self, url: str, tables: int, columns: int, create_all: bool) -> None:
         self._target = target = open_target(url)
-        self._options = Options(
+        self._options = Settings(
             changefeed="tables",
             protocol="canal-json",
             topics=("shop",),

@@ -22,7 +22,7 @@ import pyarrow as pa
 import sqlalchemy as sa
 from pyspark.sql import SparkSession
 from servers import kafka, target_url, verdict
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.spark.session import session, warm_up
 from ticdc_consumer.targets import encoders, open_target
@@ -97,11 +97,11 @@ class Processes:
 
 def options(
     url: str, topic: str, config: Mapping[str, str], arguments: argparse.Namespace
-) -> Options:
+) -> Settings:
     route = {}
     if sa.make_url(url).get_backend_name() in ("mysql", "mariadb"):
         route = {"*.*": f"{sa.make_url(url).database}.{{table}}"}
-    return Options(
+    return Settings(
         changefeed="bench",
         protocol=arguments.protocol,
         topics=(topic,),
@@ -212,7 +212,7 @@ def limit(target: Target, workload: Workload, schema: str) -> float:
 
 
 def round_(
-    spark: SparkSession, settings: Options, processes: Processes
+    spark: SparkSession, settings: Settings, processes: Processes
 ) -> tuple[float, dict[str, float], dict[str, float], int, int]:
     before = processes.cpu()
     started = time.monotonic()

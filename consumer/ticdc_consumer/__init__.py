@@ -1,8 +1,8 @@
 """Applies TiCDC's Kafka topics to a database, exactly, through Spark.
 
-    from ticdc_consumer import Consumer, load
+    from ticdc_consumer import Consumer, Settings
 
-    with Consumer(load("orders.toml")) as consumer:
+    with Consumer(Settings.read("orders.toml")) as consumer:
         for epoch in consumer:
             print(epoch.resolved_ts, epoch.rows)
 
@@ -18,8 +18,7 @@ if _typing.TYPE_CHECKING:
     from ticdc_encoder.errors import ConfigError, TicdcError
 
     from ticdc_consumer.apply.step import Counts
-    from ticdc_consumer.config import load, parse
-    from ticdc_consumer.config.options import Options
+    from ticdc_consumer.config.options import Settings
     from ticdc_consumer.consumer import Consumer
     from ticdc_consumer.epoch import Epoch
     from ticdc_consumer.errors import Fenced, Stop, Unavailable, Unsupported, Usage
@@ -37,14 +36,12 @@ __all__ = [
     "Diagnosis",
     "Epoch",
     "Fenced",
-    "Options",
+    "Settings",
     "Stop",
     "TicdcError",
     "Unavailable",
     "Unsupported",
     "Usage",
-    "load",
-    "parse",
     "why",
 ]
 
@@ -59,14 +56,12 @@ _HOMES = {
     "Diagnosis": ("ticdc_consumer.state.causes.situation", "Diagnosis"),
     "Epoch": ("ticdc_consumer.epoch", "Epoch"),
     "Fenced": ("ticdc_consumer.errors", "Fenced"),
-    "Options": ("ticdc_consumer.config.options", "Options"),
+    "Settings": ("ticdc_consumer.config.options", "Settings"),
     "Stop": ("ticdc_consumer.errors", "Stop"),
     "TicdcError": ("ticdc_encoder.errors", "TicdcError"),
     "Unavailable": ("ticdc_consumer.errors", "Unavailable"),
     "Unsupported": ("ticdc_consumer.errors", "Unsupported"),
     "Usage": ("ticdc_consumer.errors", "Usage"),
-    "load": ("ticdc_consumer.config", "load"),
-    "parse": ("ticdc_consumer.config", "parse"),
     "why": ("ticdc_consumer.status", "why"),
 }
 

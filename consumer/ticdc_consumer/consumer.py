@@ -14,7 +14,7 @@ from ticdc_encoder.tso import with_time
 
 from ticdc_consumer import failpoints
 from ticdc_consumer.apply.to_target import ToTarget
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.config.redact import secrets_of
 from ticdc_consumer.ddl.by_operator.manual import done_by_operator, run_by_operator
 from ticdc_consumer.ddl.context import DdlContext
@@ -61,7 +61,7 @@ class Consumer:
 
     def __init__(
         self,
-        options: Options,
+        options: Settings,
         spark: "SparkSession | None" = None,
         registry: "CollectorRegistry | None" = None,
     ) -> None:
@@ -317,14 +317,14 @@ class Consumer:
         )
 
 
-def release(options: Options, table: str) -> Iterator[Epoch]:
+def release(options: Settings, table: str) -> Iterator[Epoch]:
     """`Consumer.release` where no consumer runs."""
     require_releasable(options, table)
     with Consumer(options) as consumer:
         yield from consumer.release(table)
 
 
-def release_by_load(options: Options, table: str) -> int:
+def release_by_load(options: Settings, table: str) -> int:
     """`Consumer.release_by_load` where no consumer runs."""
     require_releasable(options, table)
     with Consumer(options) as consumer:

@@ -12,7 +12,7 @@ from ticdc_encoder.event import Ddl, Table
 from ticdc_consumer import failpoints
 from ticdc_consumer.apply.step import Applied, Counts, Step
 from ticdc_consumer.apply.to_target import Applier
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.creation import early
 from ticdc_consumer.errors import Retry, StagedRowsLost, Stop, Unavailable, about
@@ -91,7 +91,7 @@ class Epochs:
 
     def __init__(
         self,
-        options: Options,
+        options: Settings,
         reader: Reader,
         applier: Applier,
         tables: TableLayouts,

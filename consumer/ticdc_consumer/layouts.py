@@ -9,7 +9,7 @@ from ticdc_encoder.event import Table
 from ticdc_encoder.filters.table import TableFilter, TableMatcher
 
 from ticdc_consumer.config.merging import MOST_CHARACTERS, Shard
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.config.routing import Routes
 from ticdc_consumer.ddl.definitions import with_labels
 from ticdc_consumer.ddl.merged_tables import of_shard, require_named_rows, shard_column
@@ -34,7 +34,7 @@ class TableLayouts:
     """The layouts of the tables that rows have come for, numbered. One that a DDL may have changed
     is built again when the next row comes."""
 
-    def __init__(self, options: Options, target: Target) -> None:
+    def __init__(self, options: Settings, target: Target) -> None:
         self._options = options
         self._target = target
         self._filter = TableFilter(options.filter, case_sensitive=options.case_sensitive)

@@ -15,8 +15,8 @@ from ticdc_encoder.event import Ddl, Table
 from ticdc_encoder.filters.table import TableFilter
 
 from ticdc_consumer import failpoints
-from ticdc_consumer.config.options import Options
-from ticdc_consumer.config.reading import ReadOptions
+from ticdc_consumer.config.options import Settings
+from ticdc_consumer.config.reading import ReadSettings
 from ticdc_consumer.ddl.creation import Together, creates
 from ticdc_consumer.ddl.quarantined import relation
 from ticdc_consumer.errors import LOAD_ANEW, SchemaMissing, Stop, about
@@ -76,7 +76,7 @@ class Reader:
 
     def __init__(
         self,
-        options: Options,
+        options: Settings,
         spark: SparkStarter,
         source: Source,
         definitions: Callable[[], Definitions] = dict,
@@ -121,7 +121,7 @@ class Reader:
     @classmethod
     def of(
         cls,
-        options: Options,
+        options: Settings,
         spark: SparkStarter,
         opened: Opened,
         definitions: Callable[[], Definitions],
@@ -359,7 +359,7 @@ class Reader:
             set_aside=self.set_aside,
         )
 
-    def _read_options(self) -> ReadOptions:
+    def _read_options(self) -> ReadSettings:
         options = for_tasks(self._options)
         if not self.leave_out:
             return options

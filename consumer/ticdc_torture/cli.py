@@ -14,7 +14,7 @@ from ticdc_torture.export import export
 from ticdc_torture.history import PROTOCOLS, History, HistoryPlan
 from ticdc_torture.judge import CHECKS
 from ticdc_torture.report import as_json, as_junit, in_words, verdict_of
-from ticdc_torture.run import Settings, run
+from ticdc_torture.run import RunSettings, run
 from ticdc_torture.target import ResolvedTs
 
 DISTURBANCES = {
@@ -111,7 +111,7 @@ def _run(arguments: argparse.Namespace, words: list[str]) -> int:
     chosen = arguments.seed is not None
     plan = _plan(arguments)
     again = shlex.join(["ticdc-torture", *words, *([] if chosen else ["--seed", str(plan.seed)])])
-    settings = Settings(
+    settings = RunSettings(
         consumer=arguments.consumer,
         target=arguments.target,
         bootstrap=arguments.kafka,

@@ -36,7 +36,7 @@ STOPPING = 20.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class RunSettings:
     """Of a run, beside its history: how often the consumer is disturbed in each way; `pace` in
     seconds after each burst of messages, `patience` without a change of the target; `calm` is how
     long the end must last."""
@@ -68,7 +68,7 @@ class Result:
     """The consumer's last words."""
 
 
-def run(plan: HistoryPlan, settings: Settings) -> Result:
+def run(plan: HistoryPlan, settings: RunSettings) -> Result:
     """Plays one history. Raises ConfigError for settings that cannot be, ProduceError if Kafka
     cannot be reached."""
     history = History(plan)
@@ -87,7 +87,7 @@ def run(plan: HistoryPlan, settings: Settings) -> Result:
         target.close()
 
 
-def _command(settings: Settings, bootstrap: str, topics: Sequence[str]) -> list[str]:
+def _command(settings: RunSettings, bootstrap: str, topics: Sequence[str]) -> list[str]:
     values = {"bootstrap": bootstrap, "topics": ",".join(topics), "target": settings.target}
     words = shlex.split(settings.consumer)
     for name, value in values.items():
@@ -96,7 +96,7 @@ def _command(settings: Settings, bootstrap: str, topics: Sequence[str]) -> list[
 
 
 @contextmanager
-def _output(settings: Settings) -> Iterator[IO[bytes]]:
+def _output(settings: RunSettings) -> Iterator[IO[bytes]]:
     file = settings.output
     with tempfile.TemporaryFile() if file is None else file.open("w+b") as output:
         yield output
@@ -106,7 +106,7 @@ class _Run:
     def __init__(
         self,
         history: History,
-        settings: Settings,
+        settings: RunSettings,
         judge: Judge,
         target: ObservedTarget,
         kafka: Kafka,

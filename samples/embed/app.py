@@ -23,7 +23,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 from flask import Flask, Response, send_file
-from ticdc_consumer import Consumer, Options, TicdcError, load
+from ticdc_consumer import Consumer, Settings, TicdcError
 from ticdc_consumer.config.routing import Routes
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.testing.mock_kafka import MockKafka
@@ -67,7 +67,7 @@ class Balances:
 class Replica(threading.Thread):
     """Applies the changefeed until `stop`, and tells the balances after each commit."""
 
-    def __init__(self, options: Options, balances: Balances) -> None:
+    def __init__(self, options: Settings, balances: Balances) -> None:
         super().__init__(name="replica", daemon=True)
         self._options = options
         self._balances = balances
@@ -100,7 +100,7 @@ class Replica(threading.Thread):
         self.join()
 
 
-def accounts_of(options: Options, target: Target) -> sa.TableClause:
+def accounts_of(options: Settings, target: Target) -> sa.TableClause:
     """The upstream's shop.accounts, where the target has it."""
     routes = Routes(options.route, options.case_sensitive)
     schema, name = target.locate(*routes("shop", "accounts"))
@@ -142,12 +142,12 @@ def application(balances: Balances) -> Flask:
     return app
 
 
-def own_shop(stack: ExitStack) -> Options:
+def own_shop(stack: ExitStack) -> Settings:
     """A Kafka inside this process, and the sample shop that writes into it."""
     kafka = stack.enter_context(MockKafka())
     kafka.create_topic("shop", 4)
     folder = stack.enter_context(tempfile.TemporaryDirectory())
-    options = load(HERE.parent / "shop" / "shop.toml")
+    options = Settings.read(HERE.parent / "shop" / "shop.toml")
     shop = subprocess.Popen(
         [sys.executable, HERE.parent / "shop" / "shop.py", kafka.bootstrap, "shop"],
         stdout=subprocess.DEVNULL,
@@ -169,7 +169,7 @@ def main() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with ExitStack() as stack:
-        options = load(arguments.config) if arguments.config else own_shop(stack)
+        options = Settings.read(arguments.config) if arguments.config else own_shop(stack)
         balances = Balances()
         replica = Replica(options, balances)
         server = make_server("127.0.0.1", arguments.port, application(balances), threaded=True)

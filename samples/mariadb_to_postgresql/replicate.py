@@ -18,7 +18,7 @@ from typing import Any
 import sqlalchemy as sa
 from binlog import Binlog
 from confluent_kafka import Producer
-from ticdc_consumer import Consumer, Options, TicdcError
+from ticdc_consumer import Consumer, Settings, TicdcError
 from ticdc_encoder import Changefeed, Ddl
 from ticdc_encoder.kafka.produce import ensure_topics
 from ticdc_encoder.message import Message
@@ -39,7 +39,7 @@ def main() -> None:
     mariadb = sa.create_engine(given.mariadb, isolation_level="READ COMMITTED")
     postgresql = sa.create_engine(given.postgresql)
     ensure_topics({"bootstrap.servers": given.kafka}, {given.name: PARTITIONS})
-    options = Options(
+    options = Settings(
         changefeed=given.name,
         protocol="canal-json",
         topics=(given.name,),

@@ -31,7 +31,7 @@ def test_every_name_of_the_face_is_there() -> None:
 
 def test_the_names_are_those_of_their_modules() -> None:
     assert ticdc_consumer.Consumer is Consumer
-    assert ticdc_consumer.load is config.load
+    assert ticdc_consumer.Settings is config.Settings
     assert ticdc_consumer.Stop is errors.Stop
 
 
@@ -60,4 +60,4 @@ def test_status_of_another_database_loads_nothing_of_mysql() -> None:
 
 
 def test_an_error_is_caught_without_loading_spark() -> None:
-    assert set(loaded_after("from ticdc_consumer import Stop, Options")).isdisjoint(HEAVY)
+    assert set(loaded_after("from ticdc_consumer import Stop, Settings")).isdisjoint(HEAVY)

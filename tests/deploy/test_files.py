@@ -44,7 +44,7 @@ def test_the_services_of_compose_have_the_settings_of_a_consumer(tmp_path: Path)
     consumer = compose["services"]["consumer"]
     path = tmp_path / "consumer.toml"
     path.write_text(compose["configs"]["empty"]["content"])
-    options = config.load(path, environ=consumer["environment"])
+    options = config.Settings.read(path, environ=consumer["environment"])
     kafka = compose["services"]["kafka"]["environment"]["KAFKA_ADVERTISED_LISTENERS"]
     assert kafka == f"PLAINTEXT://{options.kafka['bootstrap.servers']}"
     database = compose["services"]["postgres"]["environment"]
@@ -104,7 +104,7 @@ def test_the_settings_of_kubernetes_are_settings(tmp_path: Path) -> None:
     text = settings["data"]["consumer.toml"]
     path = tmp_path / "consumer.toml"
     path.write_text(text.replace("/etc/ticdc-secret/password", str(tmp_path / "password")))
-    assert config.load(path, environ={}).changefeed == "orders"
+    assert config.Settings.read(path, environ={}).changefeed == "orders"
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     runs(container["args"])
     mounts = {mount["mountPath"] for mount in container["volumeMounts"]}

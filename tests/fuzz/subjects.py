@@ -185,7 +185,7 @@ def _configuration() -> Subject:
         if b"_file" in text or b"oauth_cb" in text or b"plugin" in text:
             return  # they read other files, or run other code
         file.write_bytes(text)
-        config.load(file, environ={})
+        config.Settings.read(file, environ={})
 
     return Subject([(CONFIGURATION.encode(),)], run)
 

@@ -14,7 +14,7 @@ import pytest
 import sqlalchemy as sa
 from support.browser import browser, console, look_at, text_of
 from support.ports import free_port
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
@@ -154,9 +154,9 @@ def test_the_demo_needs_an_empty_database(sqlite_url: str) -> None:
     assert done.stderr.startswith("ticdc-consumer: the demo needs an empty database; ")
 
 
-def opened(url: str) -> tuple[Options, ShopTables]:
+def opened(url: str) -> tuple[Settings, ShopTables]:
     """A target with the shop's empty tables and a checkpoint at 1."""
-    options = Options(
+    options = Settings(
         changefeed="demo", protocol="canal-json", topics=("shop",), kafka={}, target_url=url
     )
     with closing(open_target(url)) as target:

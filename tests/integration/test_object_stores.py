@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 from fsspec.core import url_to_fs  # type: ignore[import-untyped]
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.source.storage.files import Files
 from ticdc_consumer.source.storage.source import StorageSource
 from ticdc_consumer.upstream.dump.pieces import PieceReader
@@ -132,7 +132,7 @@ def test_directories_and_marks_appear_as_they_are_written(
     monkeypatch.setattr("ticdc_consumer.source.storage.source.EVERY", 0.0)
     options: dict[str, Any] = {"storage_date_separator": "none", "storage_csv": {}}
     source = StorageSource(
-        Options(
+        Settings(
             changefeed="c",
             protocol="csv",
             topics=(),

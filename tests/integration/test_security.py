@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 from support.brokers import Real
 from support.server_address import server_address
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.errors import Unavailable
 from ticdc_encoder.changefeed import Changefeed
@@ -37,8 +37,8 @@ def settings(way: str) -> dict[str, str]:
             }
 
 
-def options(kafka: dict[str, str], topic: str, path: Path) -> Options:
-    return Options(
+def options(kafka: dict[str, str], topic: str, path: Path) -> Settings:
+    return Settings(
         changefeed="secure",
         protocol="canal-json",
         topics=(topic,),

@@ -23,7 +23,7 @@ from support.torture_cli import Command, Make, refuses
 from support.torture_topics import ITEMS, deleted, inserted, table, ts, updated
 from ticdc_consumer import cli
 from ticdc_consumer import reader as cuts
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.source.storage import records as reading
 from ticdc_consumer.source.storage import source
@@ -45,10 +45,10 @@ UNWRITTEN = "typedb.zeros"
 """A row of it has an ENUM that CSV cannot say: TiCDC's changefeed would stop."""
 
 
-def options_of(variant: Variant, folder: Path, target_url: str) -> Options:
+def options_of(variant: Variant, folder: Path, target_url: str) -> Settings:
     csv = tomllib.loads(variant.config_toml).get("sink", {}).get("csv", {})
     csv.pop("output-handle-key", None)  # the new architecture has none
-    return Options(
+    return Settings(
         changefeed="golden",
         protocol="csv" if variant.name.startswith("csv") else "canal-json",
         topics=(),

@@ -109,7 +109,7 @@ class Bench:
                 "limits.rows_per_epoch": 5000,
             }.items()
         ]
-        self.options = config.load(self._file, self.sets)
+        self.options = config.Settings.read(self._file, self.sets)
         with closing(open_target(target_url)) as target:
             self.tables = ShopTables.of(self.options, target)
         self.engine = self.tables.engine

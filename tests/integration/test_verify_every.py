@@ -10,7 +10,7 @@ from support.moved_money import moving
 from support.torture_cli import Command, Make
 from support.torture_topics import Feed
 from support.upstream_tidb import upstream
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.errors import Drift
 from ticdc_consumer.status import diagnosis
@@ -127,7 +127,7 @@ def test_what_differs_in_one_state_alone_does_not_count(
 ) -> None:
     seen: list[str] = []
 
-    def put_right_afterwards(options: Options, request: Request) -> Iterator[TableReport]:
+    def put_right_afterwards(options: Settings, request: Request) -> Iterator[TableReport]:
         for report in verify(options, request):
             yield report
             if report.differences:

@@ -28,7 +28,7 @@ from support.histories import (
 )
 from support.local_spark import LocalSpark
 from support.registry_server import served
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.consumer import Consumer
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import RowChange, Transaction
@@ -48,8 +48,8 @@ CREATE = (
 SELECT = "select * from {}_{} order by id"
 
 
-def options(protocol: str, topic: str, kafka: brokers.Kafka, url: str, **more: Any) -> Options:
-    return Options(
+def options(protocol: str, topic: str, kafka: brokers.Kafka, url: str, **more: Any) -> Settings:
+    return Settings(
         changefeed="versions",
         protocol=protocol,
         topics=(topic,),
@@ -140,7 +140,7 @@ def test_the_tables_are_right_however_files_are_written(
     settings = f"&enable-tidb-extension=true&date-separator={separator}"
     csv = {"include-commit-ts": True, **csv} if protocol == "csv" else {}
     folder = tmp_path / "sink"
-    stated = Options(
+    stated = Settings(
         changefeed="versions",
         protocol=protocol,
         topics=(),

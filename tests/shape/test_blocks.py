@@ -225,7 +225,7 @@ def test_a_toml_block_is_settings(block: Block, tmp_path: Path) -> None:
 
 
 def loads_as_settings(text: str, document: Mapping[str, Any], folder: Path) -> None:
-    """By `config.load`, with what a part of a configuration lacks."""
+    """By `Settings.read`, with what a part of a configuration lacks."""
     base = dict(BASE)
     if "storage" in document:
         base = {name: value for name, value in base.items() if not name.startswith("kafka.")}
@@ -238,7 +238,7 @@ def loads_as_settings(text: str, document: Mapping[str, Any], folder: Path) -> N
     (folder / "secret").write_text("secret")
     path = folder / "orders.toml"
     path.write_text(text)
-    assert config.load(path, sets, environ={}).changefeed
+    assert config.Settings.read(path, sets, environ={}).changefeed
 
 
 def has(document: Any, name: str) -> bool:

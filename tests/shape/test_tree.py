@@ -176,7 +176,7 @@ FACES = {
         *("TicdcError", "WireError", "DefinitionError", "ConfigError"),
     },
     "ticdc_consumer": {
-        *("Consumer", "Epoch", "Options", "load"),
+        *("Consumer", "Epoch", "Settings"),
         *("TicdcError", "ConfigError", "Unavailable", "Fenced", "Usage", "Stop", "Unsupported"),
     },
 }

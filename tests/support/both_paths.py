@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 from unittest import mock
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.protocols import decoder
 from ticdc_consumer.protocols.shape import ExpectedShape, shape
 from ticdc_consumer.read import task as read
@@ -45,7 +45,7 @@ class Outcome:
     rows: int = 0
 
 
-def options_for(protocol: str, **changed: Any) -> Options:
+def options_for(protocol: str, **changed: Any) -> Settings:
     given: dict[str, Any] = {
         "changefeed": "c",
         "protocol": protocol,
@@ -53,7 +53,7 @@ def options_for(protocol: str, **changed: Any) -> Options:
         "kafka": {},
         "target_url": "sqlite://",
     }
-    return Options(**given | changed)
+    return Settings(**given | changed)
 
 
 def layout_for(table: Table, key: Sequence[str]) -> Layout:
@@ -71,7 +71,7 @@ def layout_for(table: Table, key: Sequence[str]) -> Layout:
     )
 
 
-def decoded(options: Options, records: Iterable[Record]) -> list[Event]:
+def decoded(options: Settings, records: Iterable[Record]) -> list[Event]:
     """All events, but those of records that cannot be read."""
     decode, events = decoder(options), list[Event]()
     for key, value in records:
@@ -92,7 +92,7 @@ def tables_in(events: Iterable[Event]) -> dict[Name, Table]:
 
 
 def job_of(
-    options: Options,
+    options: Settings,
     tables: Mapping[Name, Table],
     keys: Mapping[Name, Sequence[str]] | None = None,
     begin: int = 0,

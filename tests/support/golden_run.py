@@ -19,7 +19,7 @@ import pymysql  # type: ignore[import-untyped]
 import sqlalchemy as sa
 from pyspark.sql import SparkSession
 from ticdc_consumer.config.choices import CALENDAR_DATES
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.consumer import Consumer
 from ticdc_encoder.message import Message
 
@@ -119,7 +119,7 @@ def consumer_of(
     protocol = protocol_of(variant) or ""
     if by_spark:
         settings["spark_from_messages"] = 0
-    options = Options(
+    options = Settings(
         changefeed="golden",
         protocol=protocol,
         topics=tuple(topics),

@@ -11,7 +11,7 @@ import pyarrow as pa
 import sqlalchemy as sa
 from ticdc_consumer.apply.step import Applied, Step
 from ticdc_consumer.apply.transaction import apply
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.errors import Fenced, Unavailable
 from ticdc_consumer.reconcile.net_change import NetChange, StagedRows
@@ -59,7 +59,7 @@ def opened(url: str) -> Iterator[Target]:
         target.close()
 
 
-def options(url: str, **changed: object) -> Options:
+def options(url: str, **changed: object) -> Settings:
     values = {
         "changefeed": CHANGEFEED,
         "protocol": "canal-json",
@@ -68,7 +68,7 @@ def options(url: str, **changed: object) -> Options:
         "target_url": url,
         "retries": 3,
     }
-    return Options(**{**values, **changed})  # type: ignore[arg-type]
+    return Settings(**{**values, **changed})  # type: ignore[arg-type]
 
 
 def route(target: Target) -> "Here":
@@ -186,7 +186,7 @@ class Bank:
         return layout_of_accounts(self.target)
 
     @property
-    def options(self) -> Options:
+    def options(self) -> Settings:
         return options(self.target.engine.url.render_as_string(hide_password=False))
 
     @property

@@ -12,7 +12,7 @@ from ticdc_consumer import config, consumer
 from ticdc_consumer.cli import commands as cli
 from ticdc_consumer.cli import progress
 from ticdc_consumer.cli.output import exit_code
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.epoch import Epoch
 from ticdc_encoder.errors import TicdcError
@@ -29,7 +29,7 @@ def commands(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets the commands of this process run in a Spark that goes on after them. They do not say
     what they wait for, which would depend on the machine."""
 
-    def with_spark(options: Options) -> Consumer:
+    def with_spark(options: Settings) -> Consumer:
         return Consumer(options, spark)
 
     monkeypatch.setattr(consumer, "Consumer", with_spark)
@@ -106,9 +106,9 @@ class Command:
         """The embedded consumer with the same settings, for what a test does in between."""
         return consumer.Consumer(self.options(**settings))
 
-    def options(self, **settings: Any) -> Options:
+    def options(self, **settings: Any) -> Settings:
         """The same settings, parsed."""
-        return config.load(self._file, self._sets(settings))
+        return config.Settings.read(self._file, self._sets(settings))
 
     def driver(
         self,

@@ -94,14 +94,14 @@ def children(pid: int) -> dict[int, str]:
 
 def main() -> int:
     from ticdc_consumer import cli, consumer
-    from ticdc_consumer.config.options import Options
+    from ticdc_consumer.config.options import Settings
     from ticdc_consumer.read import staging
 
     from support.local_spark import LocalSpark
 
     real = consumer.Consumer
 
-    def with_spark(options: Options) -> consumer.Consumer:
+    def with_spark(options: Settings) -> consumer.Consumer:
         return real(options, LocalSpark(2))  # type: ignore[arg-type]
 
     staging.LEAST_ROWS = 1

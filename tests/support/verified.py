@@ -71,8 +71,8 @@ class Verified:
         )
 
     @property
-    def options(self) -> config.options.Options:
-        return config.load(self.file, [])
+    def options(self) -> config.options.Settings:
+        return config.Settings.read(self.file, [])
 
     def execute(self, *statements: str) -> None:
         """In the upstream."""

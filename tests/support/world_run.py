@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 from ticdc_consumer import plan, reader
 from ticdc_consumer.apply.to_target import ToTarget
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl.creation import Together
 from ticdc_consumer.epoch import Epochs
 from ticdc_consumer.layouts import TableLayouts
@@ -62,7 +62,7 @@ class Run:
         some statement, too."""
         self.world, self.compare, self.crashes = world, compare, crashes
         self.broker = Broker(world)
-        self.options = Options(
+        self.options = Settings(
             changefeed="world",
             protocol=protocol,
             topics=(TOPIC,),

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any, cast
 
 from ticdc_consumer import Consumer
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Fenced, Retry, Unavailable, UnknownCommit
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.state.upgrade import OwnTables
@@ -259,10 +259,10 @@ class History:
         upstream.statements = [(0, tables) for _, tables in upstream.statements]
         return [model.table(self.schema, name) for name, model in upstream.tables.items()]
 
-    def _options(self, rng: Random, feed: Feed, loaded: list[Table]) -> Options:
+    def _options(self, rng: Random, feed: Feed, loaded: list[Table]) -> Settings:
         plan = self.plan
         more = plan.random("options")
-        return Options(
+        return Settings(
             changefeed="world",
             protocol=plan.protocol,
             topics=topics(feed, self.schema),
@@ -373,7 +373,7 @@ class History:
             self.scheduler.say("ends, and is started again")
             self.scheduler.sleep(1.0)
 
-    def consumer(self, options: Options) -> Consumer:
+    def consumer(self, options: Settings) -> Consumer:
         spark: Any = Spark(self.scheduler, self.tasks, self.shuffle)
         return Consumer(options, spark)
 

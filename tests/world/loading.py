@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.upstream.load import again, growing
 from ticdc_consumer.upstream.load.origin import StoredChunk
@@ -58,7 +58,7 @@ def _reading(url: str, snapshot_ts: int = 0) -> Iterator[dict[str, str]]:
     yield WORLD[-1].upstream.statements_at(snapshot_ts + 1)
 
 
-def _names(session: dict[str, str], options: Options) -> list[TableName]:
+def _names(session: dict[str, str], options: Settings) -> list[TableName]:
     passes, schema = TableFilter(options.filter).matches, WORLD[-1].schema
     return [(schema, name) for name in sorted(session) if passes(schema, name)]
 

@@ -9,7 +9,7 @@ from typing import Any
 from unittest import mock
 
 from ticdc_consumer import consumer, plan, prepare, reader, waiting
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.read import staging
 from ticdc_consumer.read.fast import reader as fast_readers
 from ticdc_consumer.reconcile import chunks
@@ -75,7 +75,7 @@ def _job() -> Any:
     return jobs[-1] if jobs else None
 
 
-def _read_repair(options: Options, store: Store, request: RepairRequest, end: int) -> Repair:
+def _read_repair(options: Settings, store: Store, request: RepairRequest, end: int) -> Repair:
     history = WORLD[-1]
     consumer = history.consumers[history.scheduler.current]
     is_away = history.scheduler.rng.random() < 0.3

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ticdc_consumer import Consumer
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.epoch import CAUGHT_UP, Goal
 from ticdc_consumer.errors import Fenced, Retry, Stop, Unavailable, UnknownCommit
 from ticdc_consumer.runs.release import require_releasable
@@ -365,7 +365,7 @@ class People:
         self._begin_to(load)
 
     @contextmanager
-    def _consumer_of(self, options: Options) -> Iterator[Consumer]:
+    def _consumer_of(self, options: Settings) -> Iterator[Consumer]:
         """What brings the changefeed to where a load begins."""
         history, process = self._history, self._history.scheduler.current
         assert process is not None

@@ -29,7 +29,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ConfigResource,
 )
 from ticdc_consumer import Consumer, failpoints
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.reader import SMALL_BYTES
 from ticdc_consumer.state.schema import CHECKPOINT
 from ticdc_consumer.targets import open_target
@@ -105,7 +105,7 @@ def told(place: Worlds, plan: Plan, schema: str, topic: str) -> Told:
 
 
 def _consumed(
-    options: Options, limits: dict[str, int], until: int, spark: Any, failpoint: str
+    options: Settings, limits: dict[str, int], until: int, spark: Any, failpoint: str
 ) -> Ended:
     """Brings the target to an R, which the consumer may have passed already, with the DDL that are
     below it."""

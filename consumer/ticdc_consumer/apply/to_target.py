@@ -12,7 +12,7 @@ from ticdc_encoder.event import Ddl
 from ticdc_consumer import failpoints
 from ticdc_consumer.apply.step import Applied, Step
 from ticdc_consumer.apply.transaction import apply, apply_groups
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.beside import Beside
 from ticdc_consumer.ddl.context import DdlContext, Snapshot
@@ -73,7 +73,7 @@ class ToTarget:
 
     def __init__(
         self,
-        options: Options,
+        options: Settings,
         target: Target,
         store: Store,
         tables: TableLayouts,
@@ -207,7 +207,7 @@ class ToTarget:
 
 
 @contextmanager
-def _upstream_table(options: Options, name: TableName, snapshot_ts: int) -> Iterator[Snapshot]:
+def _upstream_table(options: Settings, name: TableName, snapshot_ts: int) -> Iterator[Snapshot]:
     """A table of `[source] upstream`; its driver is needed for nothing else."""
     try:
         from ticdc_consumer.upstream.as_of import table_as_of

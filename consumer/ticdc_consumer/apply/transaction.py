@@ -10,7 +10,7 @@ import pyarrow as pa
 from ticdc_consumer import failpoints
 from ticdc_consumer.apply.step import Applied, Counts, Step
 from ticdc_consumer.config.choices import SAME_COLLATIONS
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.errors import LOAD_ANEW, KeyTaken, StagedRowsLost, Stop, about
@@ -24,7 +24,7 @@ from ticdc_consumer.targets.target import Target
 
 
 def apply(
-    context: DdlContext, store: Store, step: Step, change: NetChange, options: Options
+    context: DdlContext, store: Store, step: Step, change: NetChange, options: Settings
 ) -> Applied:
     """Moves the tables and the checkpoint one step, both or neither.
 
@@ -42,7 +42,7 @@ def apply(
 
 
 def _apply(
-    context: DdlContext, store: Store, step: Step, change: NetChange, options: Options
+    context: DdlContext, store: Store, step: Step, change: NetChange, options: Settings
 ) -> Applied:
     applied = Applied()
     target = context.target
@@ -79,7 +79,7 @@ def _apply(
 
 
 def _write(
-    target: Target, change: NetChange, options: Options, applied: Applied, step: Step
+    target: Target, change: NetChange, options: Settings, applied: Applied, step: Step
 ) -> None:
     """All deletes, over all tables, then all rows: the final rows satisfy every unique key among
     themselves, so only a stale row of the same cut can be in their way. The same to copies, of
@@ -116,7 +116,7 @@ def _write(
 
 
 @contextmanager
-def _writing(target: Target, layout: Layout, options: Options) -> Iterator[None]:
+def _writing(target: Target, layout: Layout, options: Settings) -> Iterator[None]:
     """What is raised inside is about this table, and says how to go on."""
     with about((layout.schema, layout.table)):
         try:
@@ -157,7 +157,7 @@ def _complete(target: Target, change: NetChange) -> None:
 
 
 def _delete_rows(
-    target: Target, layout: Layout, rows: pa.BinaryArray, options: Options, counts: Counts
+    target: Target, layout: Layout, rows: pa.BinaryArray, options: Settings, counts: Counts
 ) -> None:
     deleted = target.delete_rows(layout, rows)
     missing = len(rows) - deleted
@@ -176,7 +176,7 @@ def apply_groups(
     store: Store,
     step: Step,
     groups: Iterable[tuple[int, NetChange]],
-    options: Options,
+    options: Settings,
 ) -> Applied:
     """The same step in one transaction per commit_ts, `groups` in ascending order.
 

@@ -19,7 +19,7 @@ from ticdc_consumer.check.rows import large_rows, old_rows
 from ticdc_consumer.check.spark import spark
 from ticdc_consumer.check.storage import files, storage
 from ticdc_consumer.check.target import privileges, tables, target
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Stop, Unavailable
 from ticdc_consumer.source import source_kind
 
@@ -60,7 +60,7 @@ OF_SOURCE: dict[str, tuple[Check, ...]] = {
 LAST: tuple[Check, ...] = (log, scope, upstream, tables, advisories)
 
 
-def check(options: Options) -> Iterator[Finding]:
+def check(options: Settings) -> Iterator[Finding]:
     """Findings in the order of the path, each as soon as it is known."""
     with closing(Premises(options)) as premises:
         of_source = OF_SOURCE.get(source_kind(options), (listing,))

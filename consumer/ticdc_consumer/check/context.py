@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from ticdc_encoder.event import Table
 
 from ticdc_consumer.check.sample import Sample, sample_of
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.protocols.schemas import SchemaKey
 from ticdc_consumer.source import Source, open_source
 from ticdc_consumer.source.listing import Listing
@@ -23,7 +23,7 @@ class Premises:
     reached them.
     """
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Settings) -> None:
         self.options = options
         self.listing: Listing | None = None
         self.begins: Mapping[TopicPartition, int] = {}

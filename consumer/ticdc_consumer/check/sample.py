@@ -10,7 +10,7 @@ from ticdc_encoder.event import Ddl, Event, Resolved, RowChange, Table
 from ticdc_encoder.sql.parser import parse_ddl
 from ticdc_encoder.sql.statements import CreateTable, DropTable, RenameTable
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import fault
 from ticdc_consumer.protocols import decoder
 from ticdc_consumer.protocols.protocol import located
@@ -101,7 +101,7 @@ def _raise(newest: dict[tuple[str, str], int], name: tuple[str, str], commit_ts:
 
 
 def sample_of(
-    options: Options,
+    options: Settings,
     starts: Mapping[TopicPartition, int],
     ends: Mapping[TopicPartition, int],
     stored: Mapping[SchemaKey, Table],

@@ -11,7 +11,7 @@ from ticdc_encoder.event import Table
 from ticdc_encoder.filters.table import TableFilter
 
 from ticdc_consumer.check.finding import Finding, ok, warn
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.config.suggesting import did_you_mean
 from ticdc_consumer.targets.layout import TableName, TargetName
 from ticdc_consumer.targets.target import Target
@@ -23,7 +23,7 @@ _SIZED = frozenset({"char", "varchar", "binary", "varbinary", "decimal", "bit", 
 
 
 def left_out_by_filter(
-    options: Options, rules: TableFilter, tables: Collection[TableName], rows: int
+    options: Settings, rules: TableFilter, tables: Collection[TableName], rows: int
 ) -> Iterator[Finding]:
     """Which of the tables the filter leaves out, and which of its rules match none."""
     out = sorted(name for name in tables if not rules.matches(*name))

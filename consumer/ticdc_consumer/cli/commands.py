@@ -29,7 +29,7 @@ from ticdc_consumer.cli.output import (
 )
 from ticdc_consumer.cli.signals import stopping
 from ticdc_consumer.cli.terminal import wants_colour
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import UNEQUAL, Usage
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _load(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _loaded(options: Options) -> bool:
+def _loaded(options: Settings) -> bool:
     """Loads the tables, unless something was applied already. Whether a run may go on."""
     from ticdc_consumer.state.store import Store
     from ticdc_consumer.targets import open_target
@@ -147,7 +147,7 @@ def _loaded(options: Options) -> bool:
     return _load_tables(options)
 
 
-def _load_tables(options: Options, at: int | None = None, replace_rows: bool = False) -> bool:
+def _load_tables(options: Settings, at: int | None = None, replace_rows: bool = False) -> bool:
     """Whether everything is loaded, and no signal came before."""
     from ticdc_consumer.cli.load_progress import LoadLines
     from ticdc_consumer.upstream.load.loading import load
@@ -460,11 +460,11 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
 }
 
 
-def _options(arguments: argparse.Namespace) -> Options:
+def _options(arguments: argparse.Namespace) -> Settings:
     sets = [*arguments.set]
     if getattr(arguments, "from_ts", None) is not None:
         sets.append(f"from_ts={arguments.from_ts}")
-    options = config.load(arguments.config, sets)
+    options = config.Settings.read(arguments.config, sets)
     hide_secrets(options)
     return options
 

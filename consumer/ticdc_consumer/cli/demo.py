@@ -22,7 +22,7 @@ from ticdc_encoder.testing.shop import SCHEMA, TABLES, Key, Shop
 from ticdc_consumer import config
 from ticdc_consumer.cli.progress import RunTotals
 from ticdc_consumer.cli.signals import end_by, stopping
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.errors import Stop, Usage
 from ticdc_consumer.protocols import PROTOCOLS
@@ -124,7 +124,7 @@ def _require_empty(target_url: str) -> None:
 
 def _options(
     bootstrap: str, protocol: str, target_url: str, rows: int, page: int | None
-) -> Options:
+) -> Settings:
     settings: dict[str, object] = {
         "changefeed": "demo",
         "protocol": protocol,
@@ -143,7 +143,7 @@ def _options(
         # Into the database of the URL, and no other.
         database = (sa.make_url(target_url).database or "").replace("`", "``")
         settings["tables.route"] = {f"{SCHEMA}.*": f"`{database}`.{{table}}"}
-    return config.parse(settings)
+    return config.Settings.of(settings)
 
 
 def _consume(

@@ -63,7 +63,7 @@ def init(arguments: argparse.Namespace) -> str:
     answers = Answers(path.stem, brokers, topics, protocol, _without_password(url))
     text = configuration(answers)
     try:
-        config.loads(text)
+        config.Settings.parse(text)
     except TicdcError as error:
         raise Usage(f"these answers are no valid configuration: {error}") from error
     _write(path, text)

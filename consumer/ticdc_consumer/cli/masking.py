@@ -1,12 +1,12 @@
 """Passwords of the options of this command, which none of its output shows."""
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.config.redact import redact, secrets_of
 
 _secrets: set[str] = set()
 
 
-def hide_secrets(options: Options) -> None:
+def hide_secrets(options: Settings) -> None:
     """From now on the secrets of these options are masked in all output."""
     _secrets.update(secrets_of(options))
 

@@ -17,7 +17,7 @@ from ticdc_encoder.event import Table
 from ticdc_encoder.formats.compression import inflate
 from ticdc_encoder.kafka.records import Located
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Stop, Unavailable, Usage, fault
 from ticdc_consumer.protocols import decoder
 from ticdc_consumer.protocols.protocol import check_ts, latest_sane, partition_text
@@ -81,7 +81,7 @@ class Inspection:
         return [_around(self.plain, at) for at in faults]
 
 
-def inspect(options: Options, topic: str, partition: int, offset: int) -> Inspection:
+def inspect(options: Settings, topic: str, partition: int, offset: int) -> Inspection:
     """Reads the message and decodes it as a run does. Raises `Usage` and `Unavailable`."""
     if not options.kafka:
         raise Usage("inspect reads topics; `ticdc-encoder decode` shows the files of a storage")
@@ -107,7 +107,7 @@ def inspect(options: Options, topic: str, partition: int, offset: int) -> Inspec
     return Inspection(record, time, headers, plain, events, waiting, error)
 
 
-def _read(options: Options, topic: str, partition: int, offset: int) -> KafkaMessage:
+def _read(options: Settings, topic: str, partition: int, offset: int) -> KafkaMessage:
     first, end = _offsets(options, topic, partition)
     name = partition_text(topic, partition)
     if not first <= offset < end:
@@ -123,7 +123,7 @@ def _read(options: Options, topic: str, partition: int, offset: int) -> KafkaMes
     raise AssertionError("records_from has no end")
 
 
-def _offsets(options: Options, topic: str, partition: int) -> tuple[int, int]:
+def _offsets(options: Settings, topic: str, partition: int) -> tuple[int, int]:
     client = confluent_kafka.Consumer(consumer_settings(options.kafka))
     try:
         topic_partition = confluent_kafka.TopicPartition(topic, partition)
@@ -142,7 +142,7 @@ def _offsets(options: Options, topic: str, partition: int) -> tuple[int, int]:
         client.close()
 
 
-def _schemas(options: Options) -> tuple[Table, ...]:
+def _schemas(options: Settings) -> tuple[Table, ...]:
     """Simple's, as far as the target can be asked for them."""
     with (
         suppress(TicdcError),

@@ -15,7 +15,7 @@ from ticdc_consumer.cli.masking import hide_secrets
 from ticdc_consumer.cli.output import print_out
 from ticdc_consumer.cli.progress import RunProgress
 from ticdc_consumer.cli.signals import end_by, stopping
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Stop, Usage
 from ticdc_consumer.state.repairs import RepairState
 from ticdc_consumer.upstream.load.loading import load
@@ -58,7 +58,7 @@ class _Printing:
             print_out(summary(reports))
 
 
-def verified(options: Options, arguments: argparse.Namespace, script: TextIO | None) -> bool:
+def verified(options: Settings, arguments: argparse.Namespace, script: TextIO | None) -> bool:
     """Whether all tables are equal, after the repair if one is asked for. The statements that
     repair go into `script`."""
     path = arguments.metrics_file
@@ -82,7 +82,7 @@ def verified(options: Options, arguments: argparse.Namespace, script: TextIO | N
     return _equal(reports.values())
 
 
-def _against(options: Options, arguments: argparse.Namespace, printing: _Printing) -> bool:
+def _against(options: Settings, arguments: argparse.Namespace, printing: _Printing) -> bool:
     """Whether another target holds the same, or what the topics give."""
     if arguments.repair or arguments.repair_sql:
         raise Usage(
@@ -99,7 +99,7 @@ def _against(options: Options, arguments: argparse.Namespace, printing: _Printin
 
 
 def _topics(
-    options: Options, request: Request, at: int | None, printing: _Printing
+    options: Settings, request: Request, at: int | None, printing: _Printing
 ) -> dict[Subject, TableReport]:
     from ticdc_consumer.consumer import Consumer
 
@@ -110,11 +110,11 @@ def _topics(
             if signals:
                 end_by(signals[0])
 
-        def copy(scratch: Options, at: int) -> None:
+        def copy(scratch: Settings, at: int) -> None:
             load(scratch, at, report=lines.report, stopped=stop.is_set)
             require_none()
 
-        def replay(scratch: Options, until: int) -> None:
+        def replay(scratch: Settings, until: int) -> None:
             consumer = Consumer(scratch)
             consumer.publishes, consumer.also_stops = False, stop.is_set
             with progress.watching(lambda: consumer.activity), consumer:
@@ -132,9 +132,9 @@ def _topics(
         return printing.compared(reports())
 
 
-def _other(options: Options, arguments: argparse.Namespace) -> Side:
+def _other(options: Settings, arguments: argparse.Namespace) -> Side:
     if "://" not in arguments.against:
-        other = config.load(arguments.against, [])
+        other = config.Settings.read(arguments.against, [])
         hide_secrets(other)
         return Side(other)
     hide_secrets(replace(options, target_url=arguments.against))
@@ -143,7 +143,7 @@ def _other(options: Options, arguments: argparse.Namespace) -> Side:
 
 
 def _repaired(
-    options: Options,
+    options: Settings,
     request: Request,
     reports: dict[Subject, TableReport],
     differing: DifferingKeys,

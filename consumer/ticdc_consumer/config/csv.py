@@ -5,10 +5,10 @@ from typing import Any
 from ticdc_encoder.formats import csv
 from ticdc_encoder.formats.csv.options import require_legible
 
-from ticdc_consumer.config.reading import ReadOptions
+from ticdc_consumer.config.reading import ReadSettings
 
 
-def csv_options(options: ReadOptions) -> csv.Options:
+def csv_options(options: ReadSettings) -> csv.Options:
     """The format's own options. Raises ConfigError for settings that TiCDC refuses, and for those
     under which a file can be read in two ways."""
     chosen: dict[str, Any] = {n.replace("-", "_"): v for n, v in options.storage_csv.items()}

@@ -1,4 +1,4 @@
-"""TOML, environment and command line -> `Options`.
+"""TOML, environment and command line -> `Settings`.
 
 Later sources win: the file, then `TICDC_...` variables, then `--set`. A variable's name is the
 setting's in capitals with `_` for `.`: `TICDC_TARGET_URL` is `target.url`, and
@@ -22,7 +22,7 @@ from ticdc_consumer.config import parsers
 from ticdc_consumer.config.callbacks import OAUTH, with_functions
 from ticdc_consumer.config.declaring import UrlSetting
 from ticdc_consumer.config.merging import Merging
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.config.redact import redact, secret_values
 from ticdc_consumer.config.routing import Routes
 from ticdc_consumer.config.settings import (
@@ -42,7 +42,7 @@ from ticdc_consumer.errors import Usage
 
 logger = logging.getLogger(__name__)
 
-Settings = Mapping[str, Any]
+Given = Mapping[str, Any]
 """Dotted names such as `kafka.topics`, and the values that TOML or a text gave them."""
 
 UTF_8 = "utf-8-sig"
@@ -58,26 +58,26 @@ FORCED = {"enable.auto.commit": "false", "auto.offset.reset": "error"}
 """The position is in the database: Kafka may neither store it nor choose another one."""
 
 
-def load(
+def read(
     path: str | Path, sets: Iterable[str] = (), environ: Mapping[str, str] = os.environ
-) -> Options:
-    """The options of a file, the environment and `key=value` texts. Raises `Usage`."""
+) -> Settings:
+    """`Settings.read`."""
     settings: dict[str, Any] = {}
     for layer in (_from_file(Path(path)), _from_environment(environ), _from_texts(sets)):
         _lay_over(settings, layer)
-    return parse(settings)
+    return of_names(settings)
 
 
-def loads(text: str) -> Options:
-    """The options of a TOML document alone. Raises `Usage`."""
+def parse(text: str) -> Settings:
+    """`Settings.parse`."""
     try:
-        return parse(_flatten(tomllib.loads(text)))
+        return of_names(_flatten(tomllib.loads(text)))
     except tomllib.TOMLDecodeError as error:
         raise Usage(f"it is not TOML: {error}") from None
 
 
-def parse(settings: Settings) -> Options:
-    """The options of dotted settings, for programs that need no file. Raises `Usage`."""
+def of_names(settings: Given) -> Settings:
+    """`Settings.of`."""
     for name in settings:
         require_known(name)
     from_storage = "storage.url" in settings
@@ -101,7 +101,7 @@ def parse(settings: Settings) -> Options:
         values["topics"] = ()
     elif protocol.format is None:
         raise Usage(f"protocol {values['protocol']} is for files, not for Kafka: set storage.url")
-    options = Options(
+    options = Settings(
         **values,
         target_url=_target_url(settings),
         upstream_url=_upstream_url(settings),
@@ -144,7 +144,7 @@ def _read(name: str, parser: Callable[[Any], Any], value: Any) -> Any:
 # Where settings come from.
 
 
-def _from_file(path: Path) -> Settings:
+def _from_file(path: Path) -> Given:
     try:
         document = tomllib.loads(path.read_text(encoding=UTF_8))
     except OSError as error:
@@ -171,7 +171,7 @@ def _flatten(tables: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def _from_environment(environ: Mapping[str, str]) -> Settings:
+def _from_environment(environ: Mapping[str, str]) -> Given:
     by_variable = {variable(name): name for name in examples()}
     layer: dict[str, Any] = {}
     for name, value in environ.items():
@@ -189,7 +189,7 @@ def _from_environment(environ: Mapping[str, str]) -> Settings:
     return layer
 
 
-def _from_texts(sets: Iterable[str]) -> Settings:
+def _from_texts(sets: Iterable[str]) -> Given:
     layer: dict[str, Any] = {}
     for text in sets:
         name, equals, value = text.partition("=")
@@ -205,7 +205,7 @@ def _from_texts(sets: Iterable[str]) -> Settings:
     return layer
 
 
-def _lay_over(settings: dict[str, Any], layer: Settings) -> None:
+def _lay_over(settings: dict[str, Any], layer: Given) -> None:
     for name, value in layer.items():
         sibling = name.removesuffix("_file") if name.endswith("_file") else f"{name}_file"
         if sibling in layer:
@@ -217,23 +217,23 @@ def _lay_over(settings: dict[str, Any], layer: Settings) -> None:
         settings[name] = value
 
 
-# Options that several settings make up.
+# What several settings make up.
 
 
-def _require_no_kafka(settings: Settings) -> None:
+def _require_no_kafka(settings: Given) -> None:
     for name in settings:
         if name.startswith("kafka."):
             raise Usage(f"both storage.url and {name} are set: leave [kafka] or [storage] out")
 
 
-def _target_url(settings: Settings) -> str:
+def _target_url(settings: Given) -> str:
     url = _url(settings, URLS["target_url"])
     if url is None:
         raise Usage(_not_set(URLS["target_url"].name))
     return url.render_as_string(hide_password=False)
 
 
-def _upstream_url(settings: Settings) -> str | None:
+def _upstream_url(settings: Given) -> str | None:
     declared = URLS["upstream_url"]
     url = _url(settings, declared)
     if url is not None and not url.drivername.startswith("mysql"):
@@ -241,7 +241,7 @@ def _upstream_url(settings: Settings) -> str | None:
     return None if url is None else url.render_as_string(hide_password=False)
 
 
-def _url(settings: Settings, declared: UrlSetting) -> sa.URL | None:
+def _url(settings: Given, declared: UrlSetting) -> sa.URL | None:
     name, password_name = declared.name, declared.password
     value = _from_secret_file(settings, name)
     if value is None:
@@ -264,7 +264,7 @@ def _url(settings: Settings, declared: UrlSetting) -> sa.URL | None:
     return url
 
 
-def _kafka(settings: Settings, changefeed: str) -> dict[str, str]:
+def _kafka(settings: Given, changefeed: str) -> dict[str, str]:
     kafka = _passed_through(settings, "kafka")
     for name, value in FORCED.items():
         if kafka.setdefault(name, value).lower() != value:
@@ -299,7 +299,7 @@ def _did_you_mean(section: str, name: str, client: str, cutoff: float) -> str:
     return did_you_mean(f"{section}.{name}", (*ours, *theirs), cutoff)
 
 
-def _spark(settings: Settings) -> dict[str, str]:
+def _spark(settings: Given) -> dict[str, str]:
     spark = {
         name if name.startswith("spark.") else f"spark.{name}": value
         for name, value in _passed_through(settings, "spark").items()
@@ -324,7 +324,7 @@ def _warn_of_misspelt(spark: Iterable[str]) -> None:
             )
 
 
-def _passed_through(settings: Settings, section: str) -> dict[str, str]:
+def _passed_through(settings: Given, section: str) -> dict[str, str]:
     values: dict[str, str] = {}
     for name in settings:
         if name.startswith(f"{section}.") and name not in NAMES:
@@ -334,7 +334,7 @@ def _passed_through(settings: Settings, section: str) -> dict[str, str]:
     return values
 
 
-def _from_secret_file(settings: Settings, name: str) -> Any:
+def _from_secret_file(settings: Given, name: str) -> Any:
     """The setting's value, or the content of the file that `<name>_file` names."""
     if f"{name}_file" not in settings:
         return settings.get(name)

@@ -1,22 +1,49 @@
 """What a user may set. Each option declares the setting that fills it, its parser and its help."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from ticdc_encoder.version import Version
 
 from ticdc_consumer.config import choices, parsers
 from ticdc_consumer.config.choices import OnUnsupported
 from ticdc_consumer.config.declaring import choice, section, setting, url
-from ticdc_consumer.config.reading import ReadOptions
+from ticdc_consumer.config.reading import ReadSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options(ReadOptions):
-    """All settings of one consumer. Times are seconds, sizes bytes.
+class Settings(ReadSettings):
+    """All settings of one consumer: `read` takes them from a file. Times are seconds, sizes bytes.
 
     A field's metadata declares the setting that fills it. An option without a default must be set.
     """
+
+    @staticmethod
+    def read(
+        path: str | Path, sets: Iterable[str] = (), environ: Mapping[str, str] = os.environ
+    ) -> "Settings":
+        """Those of a TOML file, of `TICDC_...` variables and of `key=value` texts; later ones win.
+        Raises `Usage`."""
+        read: Settings = _loading().read(path, sets, environ)
+        return read
+
+    @staticmethod
+    def parse(document: str) -> "Settings":
+        """Those of a TOML document, and no others. Raises `Usage`."""
+        parsed: Settings = _loading().parse(document)
+        return parsed
+
+    @staticmethod
+    def of(values: Mapping[str, Any]) -> "Settings":
+        """Those of dotted names, such as `kafka.topics`, for programs that need no file. Raises
+        `Usage`."""
+        settings: Settings = _loading().of_names(values)
+        return settings
 
     changefeed: str = field(
         metadata=setting("changefeed", parsers.text, "name of the checkpoint in the target")
@@ -289,3 +316,8 @@ class Options(ReadOptions):
         repr=False,
         metadata=section("spark", "spark.master", "Spark's settings, such as spark.master"),
     )
+
+
+def _loading() -> ModuleType:
+    """What makes settings: it is above them, and below whoever calls for it."""
+    return import_module("ticdc_consumer.config.loading")

@@ -8,8 +8,8 @@ from ticdc_consumer.config.declaring import choice, section, setting, url
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadOptions:
-    """The part of `Options` that tasks are sent, with no secret that they do not need."""
+class ReadSettings:
+    """The part of `Settings` that tasks are sent, with no secret that they do not need."""
 
     protocol: str = field(
         metadata=setting("protocol", parsers.protocol, "the changefeed's protocol")

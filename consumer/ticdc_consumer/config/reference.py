@@ -8,7 +8,7 @@ from typing import Any
 from ticdc_consumer.config import parsers
 from ticdc_consumer.config.choices import LOSSY_RULES
 from ticdc_consumer.config.declaring import Setting
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.config.settings import REQUIRED, SECTIONS, SETTINGS, URLS, variable
 
 _LIST = 'list of texts, such as ["a", "b"]'
@@ -74,7 +74,7 @@ def settings() -> list[Described]:
 
 
 def _own() -> Iterator[Described]:
-    defaults = {option.name: option.default for option in fields(Options)}
+    defaults = {option.name: option.default for option in fields(Settings)}
     for option, setting in SETTINGS.items():
         required = setting.name in REQUIRED
         default = "" if required else _text(setting, defaults[option])

@@ -1,10 +1,10 @@
-"""The settings by name, as `Options` declares them."""
+"""The settings by name, as the fields of `Settings` declare them."""
 
 from dataclasses import MISSING, fields
 from typing import TypeVar
 
 from ticdc_consumer.config.declaring import Section, Setting, UrlSetting
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.config.suggesting import did_you_mean
 from ticdc_consumer.errors import Usage
 
@@ -13,7 +13,7 @@ Declared = TypeVar("Declared", Setting, UrlSetting, Section)
 
 def _declared(kind: type[Declared]) -> dict[str, Declared]:
     """The declarations of that kind, by option."""
-    declared = {f.name: f.metadata["setting"] for f in fields(Options)}
+    declared = {f.name: f.metadata["setting"] for f in fields(Settings)}
     return {option: d for option, d in declared.items() if isinstance(d, kind)}
 
 
@@ -31,7 +31,7 @@ PREFIXES = tuple(f"{section.name}." for section in SECTIONS.values())
 REQUIRED = (
     *(
         SETTINGS[option.name].name
-        for option in fields(Options)
+        for option in fields(Settings)
         if option.name in SETTINGS
         and option.default is MISSING
         and option.default_factory is MISSING

@@ -10,7 +10,7 @@ from ticdc_encoder.event import Table
 from ticdc_encoder.sql.statements import Statement
 
 from ticdc_consumer.config.merging import Shard
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl.names import Route, in_target, statement_in_database
 from ticdc_consumer.ddl.policy import Policy
 from ticdc_consumer.state.known_tables import Definitions
@@ -55,7 +55,7 @@ class DdlContext:
     @classmethod
     def of(
         cls,
-        options: Options,
+        options: Settings,
         target: Target,
         ledger: Ledger,
         route: Route,

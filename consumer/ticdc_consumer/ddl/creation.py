@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.sql.statements import CreateTable, CreateTableLike
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl.names import parsed
 from ticdc_consumer.plan import Cut
 from ticdc_consumer.source import rows_need_definitions
@@ -51,7 +51,7 @@ class Together:
         self._wait = self._left = 1
 
     @classmethod
-    def of(cls, options: Options, target: Target) -> "Together":
+    def of(cls, options: Settings, target: Target) -> "Together":
         """Only where all or none of them take place, no trigger must see every step, and a row that
         comes before its table is created shows itself."""
         atomic = target.transactional_ddl and target.savepoints

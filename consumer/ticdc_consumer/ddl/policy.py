@@ -23,7 +23,7 @@ from ticdc_encoder.sql.statements import (
 from ticdc_encoder.sql.words import SqlWords
 
 from ticdc_consumer.config.choices import OnUnsupported
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl.names import parsed
 from ticdc_consumer.errors import LeftOut
 from ticdc_consumer.state.ledger import LedgerEntry
@@ -59,7 +59,7 @@ class Policy:
     tables: tuple[tuple[TableMatcher, OnUnsupported], ...] = ()
 
     @classmethod
-    def of(cls, options: Options) -> "Policy":
+    def of(cls, options: Settings) -> "Policy":
         return cls(
             options.ddl_on_unsupported,
             options.ddl_kinds,

@@ -23,7 +23,7 @@ from pkgutil import resolve_name
 
 from ticdc_encoder.event import Table
 
-from ticdc_consumer.config.reading import ReadOptions
+from ticdc_consumer.config.reading import ReadSettings
 from ticdc_consumer.errors import Usage
 from ticdc_consumer.protocols.protocol import (
     ControlTest,
@@ -102,7 +102,7 @@ PROTOCOLS: Mapping[str, WireProtocol] = _Protocols()
 """By the name that the changefeed's sink URI has as `protocol`."""
 
 
-def protocol_of(options: ReadOptions) -> WireProtocol:
+def protocol_of(options: ReadSettings) -> WireProtocol:
     """The entry of `[protocol]`. Raises `Usage` if this process has none of that name."""
     try:
         return PROTOCOLS[options.protocol]
@@ -110,15 +110,15 @@ def protocol_of(options: ReadOptions) -> WireProtocol:
         raise Usage(f"protocol {options.protocol} is not known here") from None
 
 
-def for_tasks(options: ReadOptions) -> ReadOptions:
+def for_tasks(options: ReadSettings) -> ReadSettings:
     """What Spark's tasks need of the options, and no other secret: of a registry only where the
     protocol asks one."""
-    part = {option.name: getattr(options, option.name) for option in fields(ReadOptions)}
+    part = {option.name: getattr(options, option.name) for option in fields(ReadSettings)}
     needs_registry = protocol_of(options).asks_registry
-    return ReadOptions(**part | {"registry": options.registry if needs_registry else {}})
+    return ReadSettings(**part | {"registry": options.registry if needs_registry else {}})
 
 
-def decoder(options: ReadOptions, schemas: Iterable[Table] = ()) -> RecordDecoder:
+def decoder(options: ReadSettings, schemas: Iterable[Table] = ()) -> RecordDecoder:
     """The configured protocol's decoder. `schemas` are those that are known to rows that need one.
     Of a protocol of files there are no messages to decode."""
     protocol = protocol_of(options)
@@ -127,12 +127,12 @@ def decoder(options: ReadOptions, schemas: Iterable[Table] = ()) -> RecordDecode
     return protocol.decoder(options, schemas)
 
 
-def control_test(options: ReadOptions) -> ControlTest:
+def control_test(options: ReadSettings) -> ControlTest:
     """The configured protocol's quick test of what may be a resolved message or a DDL."""
     return protocol_of(options).control_test(options)
 
 
-def stored_files(options: ReadOptions) -> StoredFiles:
+def stored_files(options: ReadSettings) -> StoredFiles:
     """How the configured protocol's files are read. Raises `Usage` if it is not one of files."""
     files = protocol_of(options).files
     if files is None:
@@ -140,6 +140,6 @@ def stored_files(options: ReadOptions) -> StoredFiles:
     return files
 
 
-def zone_of_rows(options: ReadOptions) -> str:
+def zone_of_rows(options: ReadSettings) -> str:
     """The time zone in which the configured protocol's decoder gives TIMESTAMP."""
     return "UTC" if protocol_of(options).rows_in_utc else options.time_zone

@@ -16,8 +16,8 @@ from ticdc_encoder.formats import FORMATS, avro
 from ticdc_encoder.formats.names import sanitize
 from ticdc_encoder.formats.registry import ConfluentRegistry
 
-from ticdc_consumer.config.options import Options
-from ticdc_consumer.config.reading import ReadOptions
+from ticdc_consumer.config.options import Settings
+from ticdc_consumer.config.reading import ReadSettings
 from ticdc_consumer.errors import Stop, Usage
 from ticdc_consumer.protocols.exactness import Exactness, complete_columns, with_elements
 from ticdc_consumer.protocols.protocol import WireProtocol
@@ -32,7 +32,7 @@ _FAMILIES: Mapping[str, frozenset[str]] = {
 }
 
 
-def _options(options: ReadOptions) -> avro.Options:
+def _options(options: ReadSettings) -> avro.Options:
     return avro.Options(
         registry=ConfluentRegistry(options.registry),
         time_zone=options.time_zone,
@@ -44,7 +44,7 @@ def _may_be_control(key: bytes | None, value: bytes | None) -> bool:
     return not key and (not value or value[:1] in (avro.DDL, avro.RESOLVED))
 
 
-def _check_settings(options: Options) -> None:
+def _check_settings(options: Settings) -> None:
     if "url" not in options.registry:
         raise Usage("registry.url is not set: avro's messages name schemas that it has")
     for rule in options.filter:

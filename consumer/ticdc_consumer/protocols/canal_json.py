@@ -3,11 +3,11 @@
 from ticdc_encoder.formats import FORMATS, canal_json
 from ticdc_encoder.storage.layout import FILE_FORMATS
 
-from ticdc_consumer.config.reading import ReadOptions
+from ticdc_consumer.config.reading import ReadSettings
 from ticdc_consumer.protocols.protocol import StoredFiles, WireProtocol
 
 
-def _options(options: ReadOptions) -> canal_json.Options:
+def _options(options: ReadSettings) -> canal_json.Options:
     return canal_json.Options(
         time_zone=options.time_zone,
         compression=options.compression,
@@ -15,7 +15,7 @@ def _options(options: ReadOptions) -> canal_json.Options:
     )
 
 
-def _file_options(options: ReadOptions) -> canal_json.Options:
+def _file_options(options: ReadSettings) -> canal_json.Options:
     return canal_json.Options(time_zone=options.time_zone)
 
 

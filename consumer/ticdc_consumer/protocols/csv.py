@@ -7,7 +7,7 @@ from ticdc_encoder.event import Table
 from ticdc_encoder.storage.layout import FILE_FORMATS
 
 from ticdc_consumer.config.csv import csv_options
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Stop, Usage
 from ticdc_consumer.protocols.exactness import Exactness
 from ticdc_consumer.protocols.protocol import StoredFiles, WireProtocol
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ticdc_consumer.targets.layout import TargetTable
 
 
-def _check_settings(options: Options) -> None:
+def _check_settings(options: Settings) -> None:
     if not options.storage_csv.get("include-commit-ts"):
         raise Usage(
             "storage.csv has no include-commit-ts = true: without its commit_ts no row can be "

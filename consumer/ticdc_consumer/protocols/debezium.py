@@ -16,7 +16,7 @@ from ticdc_encoder.event import Table, Value
 from ticdc_encoder.formats import FORMATS, debezium
 
 from ticdc_consumer.config.choices import CALENDAR_DATES
-from ticdc_consumer.config.reading import ReadOptions
+from ticdc_consumer.config.reading import ReadSettings
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.protocols.exactness import (
     Exactness,
@@ -35,7 +35,7 @@ MOST_DIGITS = 15
 _TIMES = frozenset({"datetime", "timestamp", "time"})
 
 
-def _options(options: ReadOptions) -> debezium.Options:
+def _options(options: ReadSettings) -> debezium.Options:
     return debezium.Options(
         time_zone=options.time_zone,
         compression=options.compression,

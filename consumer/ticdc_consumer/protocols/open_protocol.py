@@ -2,11 +2,11 @@
 
 from ticdc_encoder.formats import FORMATS, open_protocol
 
-from ticdc_consumer.config.reading import ReadOptions
+from ticdc_consumer.config.reading import ReadSettings
 from ticdc_consumer.protocols.protocol import WireProtocol
 
 
-def _options(options: ReadOptions) -> open_protocol.Options:
+def _options(options: ReadSettings) -> open_protocol.Options:
     return open_protocol.Options(
         time_zone=options.time_zone,
         compression=options.compression,

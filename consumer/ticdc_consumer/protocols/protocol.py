@@ -13,8 +13,8 @@ from ticdc_encoder.formats.simple import Waiting
 from ticdc_encoder.storage.layout import FileFormat
 from ticdc_encoder.tso import compose, moment
 
-from ticdc_consumer.config.options import Options
-from ticdc_consumer.config.reading import ReadOptions
+from ticdc_consumer.config.options import Settings
+from ticdc_consumer.config.reading import ReadSettings
 from ticdc_consumer.errors import LOAD_ANEW, Stop
 from ticdc_consumer.protocols.exactness import AS_SENT, Exactness
 
@@ -59,11 +59,11 @@ def every_record(key: bytes | None, value: bytes | None) -> bool:
     return True
 
 
-def _no_options(options: ReadOptions) -> None:
+def _no_options(options: ReadSettings) -> None:
     return None
 
 
-def _no_check(options: Options) -> None:
+def _no_check(options: Settings) -> None:
     return None
 
 
@@ -72,7 +72,7 @@ class StoredFiles:
     """A protocol in the files of a cloud storage."""
 
     format: FileFormat
-    format_options: Callable[[ReadOptions], Any]
+    format_options: Callable[[ReadSettings], Any]
     """The format's own options. Raises ConfigError."""
     describe_columns: bool
     """Whether a file's records name their columns, so that no schema file is needed."""
@@ -88,7 +88,7 @@ class WireProtocol:
     format: Format[Any] | None = None
     """How Kafka's messages are decoded and, to complete large rows, encoded; None: the protocol is
     one of files."""
-    format_options: Callable[[ReadOptions], Any] = _no_options
+    format_options: Callable[[ReadSettings], Any] = _no_options
     """The format's own options."""
     decoder_with_schemas: Callable[[Any, Iterable[Table]], RecordDecoder] | None = None
     """For rows that need schemas: makes a decoder of the format's own options and the schemas that
@@ -121,12 +121,12 @@ class WireProtocol:
     scout name them if there is none."""
     needs_for_old_rows: str = ""
     """The changefeed's setting with which UPDATEs carry their old row; `check` names it."""
-    check_settings: Callable[[Options], None] = _no_check
+    check_settings: Callable[[Settings], None] = _no_check
     """What the protocol asks of the settings. Raises `Usage`."""
     demo: Mapping[str, Any] | None = None
     """Settings that the demo needs for this protocol; None: the demo does not have it."""
 
-    def decoder(self, options: ReadOptions, schemas: Iterable[Table] = ()) -> RecordDecoder:
+    def decoder(self, options: ReadSettings, schemas: Iterable[Table] = ()) -> RecordDecoder:
         """A decoder of Kafka's messages, with what they do not show taken from the options.
         `schemas` are those that are known to rows that need one. Raises ConfigError for a protocol
         of files."""
@@ -138,7 +138,7 @@ class WireProtocol:
         decode = self.format.decode
         return PlainDecoder(lambda key, value: decode(key, value, of_format))
 
-    def control_test(self, options: ReadOptions) -> ControlTest:
+    def control_test(self, options: ReadSettings) -> ControlTest:
         """`may_be_control` for messages that may be compressed."""
         test = self.may_be_control
         if test is every_record or not self.test_inflates or options.compression == "none":
@@ -152,7 +152,7 @@ class WireProtocol:
         return inflated
 
 
-def latest_sane(options: Options) -> int:
+def latest_sane(options: Settings) -> int:
     """The greatest commit_ts that is believed now: `[limits] future_limit` ahead of our clock."""
     return compose(int((time.time() + options.future_limit) * 1000))
 

@@ -30,7 +30,7 @@ from ticdc_encoder.filters.table import TableFilter
 from ticdc_encoder.formats import simple
 from ticdc_encoder.formats.simple import Waiting
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.protocols.pickled_once import PickledOnce
 
@@ -76,7 +76,7 @@ class SimpleReader:
 class Schemas:
     """The schemas that are known, of tables that the filter lets pass."""
 
-    def __init__(self, options: Options, stored: Iterable[Table] = ()) -> None:
+    def __init__(self, options: Settings, stored: Iterable[Table] = ()) -> None:
         self._filter = TableFilter(options.filter, case_sensitive=options.case_sensitive)
         self._known: dict[SchemaKey, Table] = {}
         self._tables: PickledOnce[Table] | None = None

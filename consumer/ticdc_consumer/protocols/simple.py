@@ -2,12 +2,12 @@
 
 from ticdc_encoder.formats import FORMATS, simple
 
-from ticdc_consumer.config.reading import ReadOptions
+from ticdc_consumer.config.reading import ReadSettings
 from ticdc_consumer.protocols.protocol import WireProtocol
 from ticdc_consumer.protocols.schemas import SimpleReader
 
 
-def _options(options: ReadOptions) -> simple.Options:
+def _options(options: ReadSettings) -> simple.Options:
     return simple.Options(
         encoding_format=options.encoding_format,
         time_zone=options.time_zone,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ticdc_encoder.event import Table
 
-from ticdc_consumer.config.reading import ReadOptions
+from ticdc_consumer.config.reading import ReadSettings
 from ticdc_consumer.protocols.shape import TableShapes
 from ticdc_consumer.source import TaskSource
 from ticdc_consumer.source.marks import DdlIdentity, TopicPartition
@@ -22,7 +22,7 @@ class ReadJob:
     cut, which was proven at `proof_time`, Kafka's time in ms.
     """
 
-    options: ReadOptions
+    options: ReadSettings
     source: TaskSource
     begin: int
     end: int

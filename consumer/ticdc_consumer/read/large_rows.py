@@ -18,7 +18,7 @@ from ticdc_encoder.formats.claim_check import (
 )
 from ticdc_encoder.values import utc_time
 
-from ticdc_consumer.config.reading import ReadOptions
+from ticdc_consumer.config.reading import ReadSettings
 from ticdc_consumer.errors import ClaimCheckAway, Stop, Usage
 from ticdc_consumer.protocols import protocol_of, zone_of_rows
 from ticdc_consumer.protocols.protocol import RecordDecoder
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def claim_checks(options: ReadOptions) -> ClaimCheckStorage | None:
+def claim_checks(options: ReadSettings) -> ClaimCheckStorage | None:
     """The storage of `[source] claim_check`."""
     if options.claim_check_url is None:
         return None
@@ -43,7 +43,7 @@ def claim_checks(options: ReadOptions) -> ClaimCheckStorage | None:
 class LargeRows(Generic[T]):
     """Redeems claim checks at once; completes in batches the other rows, each with a `T`."""
 
-    def __init__(self, options: ReadOptions, decode: RecordDecoder) -> None:
+    def __init__(self, options: ReadSettings, decode: RecordDecoder) -> None:
         self._options = options
         self._decode = decode
         self._storage = claim_checks(options)

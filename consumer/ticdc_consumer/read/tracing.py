@@ -12,7 +12,7 @@ from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange, Table
 from ticdc_encoder.filters.table import TableFilter
 from ticdc_encoder.sql.parser import from_json, to_json
 
-from ticdc_consumer.config.reading import ReadOptions
+from ticdc_consumer.config.reading import ReadSettings
 from ticdc_consumer.errors import Retry, fault
 from ticdc_consumer.protocols import control_test, decoder, protocol_of
 from ticdc_consumer.protocols.schemas import SchemaKey
@@ -42,7 +42,7 @@ class TraceJob:
     TABLE, if that is known. `followed` are commit_ts of which the other rows of the table are
     reported, too."""
 
-    options: ReadOptions
+    options: ReadSettings
     source: TaskSource
     partitions: tuple[TopicPartition, ...]
     ends: Mapping[TopicPartition, int]

@@ -14,7 +14,7 @@ from ticdc_encoder.filters.table import TableFilter
 from ticdc_encoder.sql.statements import AlterTable, RenameTable
 
 from ticdc_consumer.apply.step import Applied, Step
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl import renames
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.context import DdlContext
@@ -96,7 +96,7 @@ class DryRun:
 
     def __init__(
         self,
-        options: Options,
+        options: Settings,
         reader: Reader,
         target: Target,
         ledger: Ledger,
@@ -182,7 +182,7 @@ class Recorder:
     reads_ahead = False
     """What comes next may depend on what this cut has."""
 
-    def __init__(self, options: Options, context: DdlContext, reader: Reader, sql: bool) -> None:
+    def __init__(self, options: Settings, context: DdlContext, reader: Reader, sql: bool) -> None:
         self._options = options
         self._context = context
         self._target = context.target
@@ -365,7 +365,7 @@ def _touched(context: DdlContext, entry: LedgerEntry) -> set[str]:
 
 
 def plan(
-    options: Options,
+    options: Settings,
     until: Goal = CAUGHT_UP,
     *,
     sql: bool = False,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from ticdc_consumer.apply.to_target import ToTarget
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl.quarantined import literal_rule
 from ticdc_consumer.epoch import IDLE, Epoch, Epochs
 from ticdc_consumer.errors import Stop
@@ -24,7 +24,7 @@ from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
 
 
-def require_releasable(options: Options, table: str) -> None:
+def require_releasable(options: Settings, table: str) -> None:
     """Raises `Stop` if a consumer runs, or if the table is not set aside: a release that cannot
     begin ends no consumer."""
     opening = open_target(options.target_url, to_look=True, changefeed=options.changefeed)
@@ -38,7 +38,7 @@ def require_releasable(options: Options, table: str) -> None:
         )
 
 
-def released(options: Options, opened: Opened, table: str, spark: SparkStarter) -> Iterator[Epoch]:
+def released(options: Settings, opened: Opened, table: str, spark: SparkStarter) -> Iterator[Epoch]:
     """The cuts of a release, under the lease that was taken."""
     store, state = opened.store, opened.state
     tables = TableLayouts(options, opened.target)
@@ -65,7 +65,7 @@ def released(options: Options, opened: Opened, table: str, spark: SparkStarter) 
                 yield replace(epoch, left_out={})  # the others are not meant to be read
 
 
-def _require_log(options: Options, opened: Opened, table: SetAside, begin: Checkpoint) -> None:
+def _require_log(options: Settings, opened: Opened, table: SetAside, begin: Checkpoint) -> None:
     log = survey(opened.source, begin.positions, PATIENCE)
     for gap in gaps(options, opened.source, begin, log):
         raise Stop(

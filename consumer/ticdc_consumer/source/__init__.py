@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ticdc_encoder.event import RowChange, Table
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Unavailable
 from ticdc_consumer.source.facts import PartitionFacts, SourceFacts
 from ticdc_consumer.source.listing import Listing, LogRecord
@@ -203,7 +203,7 @@ class TaskSource(Protocol):
         Yields after each step."""
 
 
-def _no_facts(_: Options, patience: float) -> SourceFacts:
+def _no_facts(_: Settings, patience: float) -> SourceFacts:
     return SourceFacts({})
 
 
@@ -213,32 +213,32 @@ class SourceKind:
     to the settings that give R its meaning. `rows_need_definitions`: rows of a table are read by
     what its CREATE TABLE, once it is done, says of them. `look` shows its log, see `facts_of`."""
 
-    chosen: Callable[[Options], bool]
-    open: Callable[[Options], Source]
+    chosen: Callable[[Settings], bool]
+    open: Callable[[Settings], Source]
     scope: Mapping[str, object] = field(default_factory=dict)
     rows_need_definitions: bool = False
-    look: Callable[[Options, float], SourceFacts] = _no_facts
+    look: Callable[[Settings, float], SourceFacts] = _no_facts
 
 
-def _kafka(options: Options) -> Source:
+def _kafka(options: Settings) -> Source:
     from ticdc_consumer.source.kafka.source import KafkaSource
 
     return KafkaSource.connect(options)
 
 
-def _storage(options: Options) -> Source:
+def _storage(options: Settings) -> Source:
     from ticdc_consumer.source.storage.source import StorageSource
 
     return StorageSource(options)
 
 
-def _kafka_facts(options: Options, patience: float) -> SourceFacts:
+def _kafka_facts(options: Settings, patience: float) -> SourceFacts:
     from ticdc_consumer.source.kafka.tails import look
 
     return look(options, patience)
 
 
-def _storage_facts(options: Options, patience: float) -> SourceFacts:
+def _storage_facts(options: Settings, patience: float) -> SourceFacts:
     listing = _storage(options).list_patiently((), patience)
     return SourceFacts({name: PartitionFacts(0, end) for name, end in listing.ends.items()})
 
@@ -257,27 +257,27 @@ SOURCES: dict[str, SourceKind] = {
 """Asked from the last to the first: Kafka is what remains."""
 
 
-def source_kind(options: Options) -> str:
+def source_kind(options: Settings) -> str:
     """The name in `SOURCES` of the source that the options choose."""
     return next(name for name, kind in reversed(SOURCES.items()) if kind.chosen(options))
 
 
-def open_source(options: Options) -> Source:
+def open_source(options: Settings) -> Source:
     """The source of the changes."""
     return SOURCES[source_kind(options)].open(options)
 
 
-def facts_of(options: Options, patience: float) -> SourceFacts:
+def facts_of(options: Settings, patience: float) -> SourceFacts:
     """What the source shows now, also beside a consumer that runs; each request may take `patience`
     seconds. Raises `Unavailable`, `Stop`."""
     return SOURCES[source_kind(options)].look(options, patience)
 
 
-def scope_of(options: Options) -> Mapping[str, object]:
+def scope_of(options: Settings) -> Mapping[str, object]:
     """What the source adds to the settings that give R its meaning."""
     return SOURCES[source_kind(options)].scope
 
 
-def rows_need_definitions(options: Options) -> bool:
+def rows_need_definitions(options: Settings) -> bool:
     """Whether rows of a table are read by what its CREATE TABLE, once it is done, says of them."""
     return SOURCES[source_kind(options)].rows_need_definitions

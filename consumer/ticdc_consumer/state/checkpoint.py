@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from ticdc_encoder.event import Table
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.protocols.schemas import SchemaKey
 from ticdc_consumer.state.scope import check_scope, scope_hash, scope_text
 
@@ -54,7 +54,7 @@ class Checkpoint:
     @classmethod
     def first(
         cls,
-        options: Options,
+        options: Settings,
         resolved_ts: int,
         positions: Mapping[tuple[str, int], Position],
         mark_time: int = 0,
@@ -76,7 +76,7 @@ class Checkpoint:
         """R, if a table of which nothing is known yet must have no rows."""
         return self.resolved_ts if not self.resolved_ts or WHOLE in self.counters else None
 
-    def check_scope(self, options: Options) -> None:
+    def check_scope(self, options: Settings) -> None:
         """Raises `Stop`, naming what changed, if `options` have another scope and something was
         applied already."""
         if self.resolved_ts:

@@ -6,7 +6,7 @@ from typing import Protocol
 from ticdc_encoder.filters.table import TableFilter
 
 from ticdc_consumer.config.merging import Merging, Shard
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.config.routing import Routes
 from ticdc_consumer.targets.layout import TableName, TargetName
 from ticdc_consumer.targets.target import Target
@@ -48,7 +48,7 @@ class InTarget:
     merging: Merging
 
     @classmethod
-    def by(cls, options: Options, target: Target) -> "InTarget":
+    def by(cls, options: Settings, target: Target) -> "InTarget":
         case_sensitive = options.case_sensitive
         return cls(
             target,

@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 from ticdc_encoder.sql.parser import from_json, to_json
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Stop, Usage
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.destinations import InTarget
@@ -45,7 +45,7 @@ EXACT_IN_JSON = 1 << 53
 Document = dict[str, Any]
 
 
-def exported(target: Target, options: Options) -> Document:
+def exported(target: Target, options: Settings) -> Document:
     """The checkpoint, from one consistent read. Raises `Stop` if there is none, or its tables are
     not whole."""
     store = Store(target, options.changefeed)
@@ -96,7 +96,7 @@ def document_of(text: str, name: str) -> Any:
         raise Usage(f"{name} is not JSON: {error}") from None
 
 
-def imported(target: Target, options: Options, document: Document) -> Checkpoint:
+def imported(target: Target, options: Settings, document: Document) -> Checkpoint:
     """Writes the checkpoint, and gives it. Raises `Usage` for a document that is not this
     changefeed's, `Stop` where the target has a checkpoint already or lacks a table, and for other
     settings; nothing is written then."""
@@ -143,7 +143,7 @@ def _require_none(checkpoint: Checkpoint | None) -> None:
         )
 
 
-def _require_settings(options: Options, rows: Mapping[str, list[dict[str, Any]]]) -> None:
+def _require_settings(options: Settings, rows: Mapping[str, list[dict[str, Any]]]) -> None:
     """Raises `Stop` for settings that the checkpoint was not reached with."""
     (row,) = rows[CHECKPOINT.name]
     state = Checkpoint(
@@ -161,7 +161,7 @@ def _destinations(
     return {name: destination for name, destination in of_all.items() if destination is not None}
 
 
-def _checked(document: Document, options: Options) -> dict[str, list[dict[str, Any]]]:
+def _checked(document: Document, options: Settings) -> dict[str, list[dict[str, Any]]]:
     """The rows of each table, as they are stored. Raises `Usage`."""
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise Usage("this is not what `ticdc-consumer export` writes")

@@ -5,7 +5,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from ticdc_consumer import failpoints
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Retry, Stop, Unavailable, UnknownCommit
 from ticdc_consumer.source import PATIENCE, Source, open_source
 from ticdc_consumer.source.listing import LogRecord
@@ -48,7 +48,7 @@ class Opened:
 
 @contextmanager
 def take_over(
-    options: Options,
+    options: Settings,
     gives_up: Callable[[], bool] = lambda: False,
     monitor: Monitor | None = None,
 ) -> Iterator[Opened]:
@@ -107,7 +107,7 @@ def _beginning(changefeed: str) -> Iterator[None]:
 
 
 @contextmanager
-def look(options: Options) -> Iterator[Opened]:
+def look(options: Settings) -> Iterator[Opened]:
     """Without taking over, and without writing; also beside a consumer that runs. Raises what
     would end a run at its start."""
     with (
@@ -133,7 +133,7 @@ def look(options: Options) -> Iterator[Opened]:
         yield Opened(target, store, source, state, stored is not None)
 
 
-def starts_afresh(options: Options, state: Checkpoint | None) -> bool:
+def starts_afresh(options: Settings, state: Checkpoint | None) -> bool:
     """Whether a run would write its first checkpoint: the target has none, or nothing was applied
     yet and the options are not those of the first start."""
     if state is None:
@@ -142,7 +142,7 @@ def starts_afresh(options: Options, state: Checkpoint | None) -> bool:
     return state.resolved_ts == 0 and differs
 
 
-def gaps(options: Options, source: Source, state: Checkpoint | None, log: Log) -> Iterator[Gap]:
+def gaps(options: Settings, source: Source, state: Checkpoint | None, log: Log) -> Iterator[Gap]:
     """What the log has lost of what a run would need from its start on."""
 
     def record_at(topic_partition: TopicPartition, offset: int) -> LogRecord | None:
@@ -157,12 +157,12 @@ def gaps(options: Options, source: Source, state: Checkpoint | None, log: Log) -
         yield from gaps_of_whole(log)
 
 
-def _first(options: Options, source: Source, store: Store) -> Checkpoint:
+def _first(options: Settings, source: Source, store: Store) -> Checkpoint:
     with store.monitor.at("starting", ASKING):
         return first_checkpoint(options, source)
 
 
-def first_checkpoint(options: Options, source: Source) -> Checkpoint:
+def first_checkpoint(options: Settings, source: Source) -> Checkpoint:
     """Where a first start by these options begins. Raises `Stop` if the log does not reach back."""
     log = survey(source, (), PATIENCE)
     require(gaps(options, source, None, log))
@@ -185,13 +185,13 @@ def _check_tables(store: Store) -> None:
     )
 
 
-def patiently_read(store: Store, options: Options, read: Callable[[], None]) -> None:
+def patiently_read(store: Store, options: Settings, read: Callable[[], None]) -> None:
     """Runs `read`, which only reads, until the target answers; in a new session if its was lost.
     Raises `Unavailable`, and `Fenced` if another consumer took over."""
     until_known(store, options.retries, read, happened=lambda: False)
 
 
-def _go_on(options: Options, source: Source, state: Checkpoint) -> None:
+def _go_on(options: Settings, source: Source, state: Checkpoint) -> None:
     """Raises `Stop` where the settings are not those of the checkpoint, or the log does not reach
     back to it."""
     check_settings(options, state)
@@ -199,7 +199,7 @@ def _go_on(options: Options, source: Source, state: Checkpoint) -> None:
     require(gaps(options, source, state, survey(source, state.positions, PATIENCE)))
 
 
-def check_settings(options: Options, state: Checkpoint) -> None:
+def check_settings(options: Settings, state: Checkpoint) -> None:
     """Raises `Stop` for settings that the checkpoint was not reached with."""
     state.check_scope(options)
     from_ts = options.from_ts

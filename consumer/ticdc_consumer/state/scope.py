@@ -4,12 +4,12 @@ import hashlib
 import json
 from collections.abc import Collection
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import LOAD_ANEW, Stop
 from ticdc_consumer.source import scope_of
 
 
-def scope_text(options: Options) -> str:
+def scope_text(options: Settings) -> str:
     """The settings that decide which changes are below R, as canonical JSON; no secrets."""
     return json.dumps(
         {
@@ -28,11 +28,11 @@ def scope_text(options: Options) -> str:
     )
 
 
-def scope_hash(options: Options) -> str:
+def scope_hash(options: Settings) -> str:
     return hashlib.sha256(scope_text(options).encode()).hexdigest()
 
 
-def filter_before(stored_text: str, options: Options) -> tuple[str, ...] | None:
+def filter_before(stored_text: str, options: Settings) -> tuple[str, ...] | None:
     """The stored scope's filter, if the options have another filter, and nothing else changed."""
     before, now = json.loads(stored_text), json.loads(scope_text(options))
     differing = {name for name in before | now if before.get(name) != now.get(name)}
@@ -40,7 +40,7 @@ def filter_before(stored_text: str, options: Options) -> tuple[str, ...] | None:
 
 
 def check_scope(
-    changefeed: str, resolved_ts: int, stored: str, stored_text: str, options: Options
+    changefeed: str, resolved_ts: int, stored: str, stored_text: str, options: Settings
 ) -> None:
     """Raises `Stop`, naming what changed, if the options have another scope than the stored one."""
     if stored == scope_hash(options):

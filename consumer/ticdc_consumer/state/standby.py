@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from ticdc_encoder.errors import TicdcError
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Away, Retry
 from ticdc_consumer.state.activity import stored
 from ticdc_consumer.state.activity.monitor import Monitor
@@ -83,7 +83,9 @@ def signs_of(target: Target, changefeed: str) -> Signs:
     )
 
 
-def wait_for_leader_to_go(options: Options, monitor: Monitor, gives_up: Callable[[], bool]) -> bool:
+def wait_for_leader_to_go(
+    options: Settings, monitor: Monitor, gives_up: Callable[[], bool]
+) -> bool:
     """Returns True once no other consumer of the changefeed is alive, False if `gives_up` said so
     before. A target that does not answer is waited for."""
     watch = Watch(options.standby_after)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ticdc_encoder.tso import lag, with_time
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.state.activity.stored import StoredActivity, read_all
 from ticdc_consumer.state.loading import LoadNotes
 from ticdc_consumer.state.store import Store
@@ -87,7 +87,7 @@ class Ended:
         }
 
 
-def end(target: Target, options: Options) -> Ended:
+def end(target: Target, options: Settings) -> Ended:
     """Ends the changefeed, and gives what is left of it. Tables that were being loaded beside those
     in use are dropped. Raises `Stop` if there is none."""
     store = Store(target, options.changefeed)

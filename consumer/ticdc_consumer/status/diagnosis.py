@@ -14,7 +14,7 @@ from ticdc_encoder.counted import counted
 from ticdc_encoder.errors import TicdcError, visible
 from ticdc_encoder.tso import duration
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import NoAnswer, fault
 from ticdc_consumer.source import facts_of
 from ticdc_consumer.source.facts import SourceFacts
@@ -62,7 +62,7 @@ class _Look(Generic[T]):
         self._thread.join(patience)
 
 
-def why(options: Options, config: str = "CONFIG") -> Diagnosis:
+def why(options: Settings, config: str = "CONFIG") -> Diagnosis:
     """What explains the present state best, in 5 seconds at most: asks the target and the source,
     and needs no consumer that runs. `config` is the file of settings, for the commands in the
     advice."""
@@ -96,11 +96,11 @@ def why(options: Options, config: str = "CONFIG") -> Diagnosis:
     return explain(status.situation(config, of_source.answer, of_source.error))
 
 
-def _opened(options: Options) -> Target:
+def _opened(options: Settings) -> Target:
     return open_target(options.target_url, to_look=True, changefeed=options.changefeed)
 
 
-def _what_keeps(options: Options, session: str) -> tuple[Blocker, ...]:
+def _what_keeps(options: Settings, session: str) -> tuple[Blocker, ...]:
     """Who holds what the first look waits for, by another session."""
     with closing(_opened(options)) as target:
         return blockers_of(target, session) if session else ()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.tso import lag
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl.generated_columns import LeftOutColumn, all_left_out
 from ticdc_consumer.source.facts import SourceFacts
 from ticdc_consumer.state.activity.activity import Activity
@@ -107,7 +107,7 @@ class Status:
         return self.resolved_ts - 1
 
 
-def read(target: Target, options: Options) -> Status:
+def read(target: Target, options: Settings) -> Status:
     """Reads without waiting for a consumer that runs. Raises `Stop` before the first start."""
     store = Store(target, options.changefeed, where=InTarget.by(options, target))
     checkpoint = store.read()

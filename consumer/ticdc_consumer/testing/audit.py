@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from ticdc_encoder.event import Value
 from ticdc_encoder.testing.shop import SCHEMA, TABLES, Key, Shop
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.config.routing import Routes
 from ticdc_consumer.state.schema import CHECKPOINT
 from ticdc_consumer.targets.target import Target
@@ -27,7 +27,7 @@ class ShopTables:
     tables: dict[str, sa.TableClause]
 
     @classmethod
-    def of(cls, options: Options, target: Target) -> "ShopTables":
+    def of(cls, options: Settings, target: Target) -> "ShopTables":
         routes = Routes(options.route, options.case_sensitive)
         tables = {}
         for name, table in TABLES.items():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from ticdc_encoder.event import Table
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Retry, Unavailable, UpstreamAway
 from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.upstream.load.origin import ChunkReader, FromUpstream, StoredChunk
@@ -35,7 +35,7 @@ class TableAsOf:
 
 
 @contextmanager
-def table_as_of(options: Options, name: TableName, snapshot_ts: int) -> Iterator[TableAsOf]:
+def table_as_of(options: Settings, name: TableName, snapshot_ts: int) -> Iterator[TableAsOf]:
     """The table, whose rows the upstream keeps until the end. Raises `Stop` for a snapshot that it
     no longer has, or a table that it had not, and `UpstreamAway`."""
     url = upstream_url(options)

@@ -12,7 +12,7 @@ import pymysql  # type: ignore[import-untyped]
 import sqlalchemy as sa
 from ticdc_encoder.errors import TicdcError
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Retry, Stop, Unavailable, Usage
 from ticdc_consumer.targets.mysql import errors as refusals
 from ticdc_consumer.targets.mysql.session import connect, engine_of
@@ -38,7 +38,7 @@ _SETTINGS = (
 )
 
 
-def upstream_url(options: Options, otherwise: str = "for load, dump: Dumpling's files") -> str:
+def upstream_url(options: Settings, otherwise: str = "for load, dump: Dumpling's files") -> str:
     """`[source] upstream`. Raises `Usage` if it is not set; what may do `otherwise`, too."""
     if options.upstream_url is None:
         raise Usage(

@@ -10,7 +10,7 @@ from ticdc_encoder.filters.table import TableFilter
 from ticdc_encoder.sql.parser import parse_create_table
 from ticdc_encoder.sql.words import restored
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.upstream.session import UpstreamSession
@@ -32,7 +32,7 @@ class Defined(NamedTuple):
         return self.table.schema, self.table.name
 
 
-def names(session: UpstreamSession, options: Options, kind: str = "BASE TABLE") -> list[TableName]:
+def names(session: UpstreamSession, options: Settings, kind: str = "BASE TABLE") -> list[TableName]:
     """The tables that `[tables] filter` lets pass, as of the session's snapshot; or its views, by
     the kind "VIEW"."""
     passes = TableFilter(options.filter, case_sensitive=options.case_sensitive)
@@ -43,7 +43,7 @@ def names(session: UpstreamSession, options: Options, kind: str = "BASE TABLE") 
     ]
 
 
-def tables(session: UpstreamSession, options: Options) -> Iterator[Defined]:
+def tables(session: UpstreamSession, options: Settings) -> Iterator[Defined]:
     """The tables that `[tables] filter` lets pass, with their definitions as of the session's
     snapshot. Raises `Stop` for a definition that is not understood."""
     for schema, table in names(session, options):

@@ -49,7 +49,7 @@ def test_the_advisories_of_a_release(version: str, names: list[str]) -> None:
 
 
 def test_check_warns_of_the_release_that_is_configured() -> None:
-    found = list(advisories(Premises(config.parse({**SETTINGS, "source.version": "8.5.0"}))))
+    found = list(advisories(Premises(config.Settings.of({**SETTINGS, "source.version": "8.5.0"}))))
     assert [finding.level for finding in found] == ["warn"]
     assert "TiCDC 8.5.0, reordering on retry" in found[0].text
     assert "https://github.com/pingcap/tiflow/issues/11935" in found[0].text
@@ -63,6 +63,6 @@ def test_check_warns_of_the_release_that_is_configured() -> None:
     ],
 )
 def test_check_says_that_nothing_is_known(version: dict[str, str], text: str) -> None:
-    found = list(advisories(Premises(config.parse({**SETTINGS, **version}))))
+    found = list(advisories(Premises(config.Settings.of({**SETTINGS, **version}))))
     assert [finding.level for finding in found] == ["ok"]
     assert text in found[0].text

@@ -12,7 +12,7 @@ from support.brokers import Kafka
 from ticdc_consumer import config, status
 from ticdc_consumer.check.checks import check, exit_code
 from ticdc_consumer.check.finding import Finding
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.source.kafka import brokers as listing
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.schema import STATE_VERSION
@@ -28,8 +28,8 @@ from ticdc_encoder.testing.shop import TABLES, Shop
 PROTOCOLS = ["canal-json", "open-protocol", "simple"]
 
 
-def options(kafka: Kafka, topic: str, url: str, **settings: object) -> Options:
-    return config.parse(
+def options(kafka: Kafka, topic: str, url: str, **settings: object) -> Settings:
+    return config.Settings.of(
         {
             "changefeed": "shop",
             "protocol": "canal-json",
@@ -56,7 +56,7 @@ def messages(
     return [*opened, *changefeed.resolve(shop.resolve())]
 
 
-def report(options: Options) -> list[Finding]:
+def report(options: Settings) -> list[Finding]:
     return list(check(options))
 
 

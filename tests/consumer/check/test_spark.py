@@ -8,7 +8,7 @@ import pytest
 from ticdc_consumer.check.context import Premises
 from ticdc_consumer.check.finding import Finding
 from ticdc_consumer.check.spark import spark
-from ticdc_consumer.config import loads
+from ticdc_consumer.config import Settings
 
 TOML = """
 changefeed = "orders"
@@ -23,7 +23,7 @@ url = "sqlite:///orders.db"
 
 def finding(master: str | None) -> Finding:
     settings: dict[str, Any] = {} if master is None else {"spark.master": master}
-    (only,) = spark(Premises(replace(loads(TOML), spark=settings)))
+    (only,) = spark(Premises(replace(Settings.parse(TOML), spark=settings)))
     return only
 
 

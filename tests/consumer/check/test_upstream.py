@@ -41,7 +41,7 @@ def findings(
         "tables.route": {"*.*": f"{own_schema(url)}.{{table}}"},
         "target.rules": [*rules],
     }
-    return list(check(config.parse(given)))
+    return list(check(config.Settings.of(given)))
 
 
 def of_tables(report: list[Finding], schema: str) -> dict[str, str]:

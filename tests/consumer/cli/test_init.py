@@ -30,7 +30,7 @@ def test_it_writes_a_configuration_with_comments_without_a_terminal(
     file = tmp_path / "orders.toml"
     assert main(["init", str(file), *words(protocol=protocol)]) == 0
     assert f"next: ticdc-consumer check {file}" in capsys.readouterr().out
-    options = config.load(file, environ={})
+    options = config.Settings.read(file, environ={})
     assert (options.changefeed, options.protocol) == ("orders", protocol)
     assert options.topics == ("orders", "^shop_.*")
     assert options.kafka["bootstrap.servers"] == "k1:9092,k2:9092"
@@ -48,7 +48,7 @@ def test_what_stands_in_comments_can_be_used(tmp_path: Path) -> None:
     head, _, settings = text.partition("changefeed =")
     settings = settings.replace("\n# ", "\n")
     file.write_text(f"{head}changefeed ={settings}")
-    options = config.load(file, environ={})
+    options = config.Settings.read(file, environ={})
     assert options.route == {"shop.*": "store.{table}"}
     assert options.metrics_listen == ("127.0.0.1", 9464)
     assert options.kafka["sasl.password"] == "x"
@@ -122,7 +122,7 @@ def test_it_asks_at_a_terminal_until_an_answer_is_right(tmp_path: Path) -> None:
             os.write(ours, f"{answer}\n".encode())
         assert process.wait(60) == 0
     os.close(ours)
-    options = config.load(file, environ={})
+    options = config.Settings.read(file, environ={})
     assert (options.protocol, options.kafka["bootstrap.servers"]) == (
         "canal-json",
         "localhost:9092",

@@ -1,6 +1,6 @@
 import pytest
+from ticdc_consumer.config import Settings
 from ticdc_consumer.config.callbacks import with_functions
-from ticdc_consumer.config.loading import parse
 from ticdc_consumer.errors import Usage
 from ticdc_consumer.source.kafka.client import admin_settings, consumer_settings
 
@@ -19,7 +19,7 @@ def token(config: str) -> tuple[str, float]:
 
 def test_each_client_is_given_the_function_that_oauth_cb_names() -> None:
     name = f"{__name__}:token"
-    options = parse({**SETTINGS, "kafka.oauth_cb": name})
+    options = Settings.of({**SETTINGS, "kafka.oauth_cb": name})
     assert options.kafka["oauth_cb"] == name  # what Spark's tasks get can be pickled
     for settings in (admin_settings(options.kafka), consumer_settings(options.kafka)):
         assert settings["oauth_cb"] is token
@@ -38,4 +38,4 @@ def test_an_oauth_cb_that_names_no_function_is_wrong_usage(name: str, reason: st
     with pytest.raises(Usage, match=f"kafka.oauth_cb names no function: .*{reason}"):
         with_functions({"oauth_cb": name})
     with pytest.raises(Usage, match=r"kafka\.oauth_cb names no function"):
-        parse({**SETTINGS, "kafka.oauth_cb": name})
+        Settings.of({**SETTINGS, "kafka.oauth_cb": name})

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from ticdc_consumer import config
 from ticdc_consumer.config import reference
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.config.redact import redact, secrets_of
 from ticdc_consumer.config.settings import SECTIONS, SETTINGS, URLS
 from ticdc_consumer.config.suggesting import known_settings
@@ -85,12 +85,12 @@ def written(tmp_path: Path) -> Path:
     return path
 
 
-def load(path: Path, *sets: str, **environ: str) -> Options:
-    return config.load(path, sets, environ)
+def load(path: Path, *sets: str, **environ: str) -> Settings:
+    return config.Settings.read(path, sets, environ)
 
 
 def test_the_example_gives_options_with_the_defaults(written: Path) -> None:
-    assert load(written) == Options(
+    assert load(written) == Settings(
         changefeed="orders",
         protocol="canal-json",
         topics=("orders", "^shop_.*"),
@@ -107,7 +107,7 @@ def test_the_example_gives_options_with_the_defaults(written: Path) -> None:
 def test_every_setting_of_a_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "full.toml"
     path.write_text(FULL)
-    assert load(path) == Options(
+    assert load(path) == Settings(
         changefeed="orders",
         protocol="open-protocol",
         topics=("orders",),
@@ -188,7 +188,7 @@ def test_a_storage_stands_in_for_kafka(stored: Path) -> None:
         "output-old-value": True,
         "delimiter": "|",
     }
-    assert load(stored) == Options(
+    assert load(stored) == Settings(
         changefeed="orders",
         protocol="csv",
         topics=(),
@@ -246,7 +246,7 @@ def test_csv_needs_a_storage(written: Path) -> None:
 def test_every_option_can_be_set() -> None:
     assert set(URLS) == {"target_url", "upstream_url"}
     assert set(SECTIONS) == {"kafka", "registry", "spark"}
-    assert {*SETTINGS, *URLS, *SECTIONS} == set(Options.__dataclass_fields__)
+    assert {*SETTINGS, *URLS, *SECTIONS} == set(Settings.__dataclass_fields__)
 
 
 def test_every_setting_is_described_once() -> None:
@@ -612,7 +612,7 @@ def test_the_storages_password_is_a_secret(stored: Path) -> None:
     assert "canary" not in repr(options)
 
 
-def secretive(written: Path) -> Options:
+def secretive(written: Path) -> Settings:
     return load(
         written,
         f"target.url=mysql+pymysql://app:{ENCODED}@h/d?ssl_key_password=canary-two",
@@ -697,7 +697,7 @@ AVRO = {
 
 
 def test_registry_settings_are_the_clients_and_their_secrets_are_masked() -> None:
-    options = config.parse(AVRO)
+    options = config.Settings.of(AVRO)
     assert options.registry == {
         "url": "http://registry:8081",
         "basic.auth.user.info": "reader:s3cret",
@@ -709,4 +709,4 @@ def test_registry_settings_are_the_clients_and_their_secrets_are_masked() -> Non
 @pytest.mark.parametrize("rule", ["shop.`order-items`", "!shop.größe", "`my shop`.*"])
 def test_a_rule_that_no_name_of_avro_matches_is_refused(rule: str) -> None:
     with pytest.raises(Usage, match=r"tables\.filter: avro's messages have _ for every"):
-        config.parse({**AVRO, "tables.filter": ["*.*", rule]})
+        config.Settings.of({**AVRO, "tables.filter": ["*.*", rule]})

@@ -7,7 +7,7 @@ from support.loading import ACCOUNTS, AFTER, Bank, accounts, bank, open_bank, op
 from ticdc_consumer.apply import transaction as apply_step
 from ticdc_consumer.apply.step import Step
 from ticdc_consumer.config.choices import DDL_KINDS
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.policy import Policy
 from ticdc_consumer.ddl.suggestion import Suggestion, suggested
@@ -131,7 +131,7 @@ def test_a_sequence_is_left_out_and_told_whatever_the_policy_is(
         assert skipped.reason == "the target has no sequences: rows carry the values of theirs"
 
 
-def apply_with(here: Bank, settings: Options, entries: list[LedgerEntry]) -> None:
+def apply_with(here: Bank, settings: Settings, entries: list[LedgerEntry]) -> None:
     context = replace(here.ddl_context, policy=Policy.of(settings))
     apply_step.apply(context, here.store, Step(here.old, here.new, entries), here.change, settings)
 

@@ -1,13 +1,13 @@
 from dataclasses import replace
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.protocols.schemas import Schemas, key_of
 from ticdc_encoder.sql.parser import parse_create_table
 
 TABLE = replace(
     parse_create_table("CREATE TABLE t (id INT PRIMARY KEY)", "shop"), version=1, table_id=5
 )
-OPTIONS = Options(changefeed="x", protocol="simple", topics=("t",), kafka={}, target_url="sqlite:")
+OPTIONS = Settings(changefeed="x", protocol="simple", topics=("t",), kafka={}, target_url="sqlite:")
 
 
 def versions(schemas: Schemas) -> list[tuple[int | None, int | None]]:

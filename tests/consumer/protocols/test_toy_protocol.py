@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 from support import brokers, toy_protocol
 from ticdc_consumer import config, protocols
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.errors import Stop
 from ticdc_encoder.message import Message
@@ -38,12 +38,12 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 @pytest.fixture
 def options(
     installed: Path, mock_kafka: brokers.Mock, spark: SparkSession, sqlite_url: str
-) -> Options:
+) -> Settings:
     """Of a topic of two partitions, and a target with the table that it fills."""
     spark.sparkContext.addPyFile(str(installed))
     with closing(sqlite3.connect(sqlite_url.removeprefix("sqlite:///"))) as target:
         target.execute("CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT)")
-    return config.parse(
+    return config.Settings.of(
         {
             "changefeed": "toys",
             "protocol": "toy",
@@ -55,13 +55,13 @@ def options(
     )
 
 
-def send(kafka: brokers.Mock, options: Options, texts: list[tuple[int, str]]) -> None:
+def send(kafka: brokers.Mock, options: Settings, texts: list[tuple[int, str]]) -> None:
     (topic,) = options.topics
     kafka.produce(Message(topic, number, None, text.encode()) for number, text in texts)
 
 
 def test_a_protocol_of_others_is_applied(
-    options: Options, mock_kafka: brokers.Mock, spark: SparkSession, sqlite_url: str
+    options: Settings, mock_kafka: brokers.Mock, spark: SparkSession, sqlite_url: str
 ) -> None:
     texts = [
         (0, f"row {BASE + 20} 1 bear"),
@@ -80,7 +80,7 @@ def test_a_protocol_of_others_is_applied(
 
 
 def test_an_exception_of_their_decoder_stops_at_once_with_its_place(
-    options: Options, mock_kafka: brokers.Mock, spark: SparkSession
+    options: Settings, mock_kafka: brokers.Mock, spark: SparkSession
 ) -> None:
     texts = [(1, f"row {BASE + 20} 1 car"), (1, f"row {BASE + 20} secret bear")]
     send(mock_kafka, options, [*texts, (0, f"mark {BASE + 100}")])

@@ -58,7 +58,7 @@ def test_tasks_are_sent_no_secret_that_they_do_not_need(
     feed.send(0, inserted(20, {"id": 1, "name": "one"}))
     feed.mark(100)
     settings = {name: value for name, value in SECRETS.items() if name not in left_out}
-    options = config.parse(
+    options = config.Settings.of(
         {
             "changefeed": "private",
             "protocol": "canal-json",

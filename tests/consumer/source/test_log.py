@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ticdc_consumer.check.context import Premises
 from ticdc_consumer.check.finding import Finding
 from ticdc_consumer.check.log import log as log_check
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.source import SOURCES, Source, SourceKind
 from ticdc_consumer.source.listing import Listing, LogRecord
@@ -104,7 +104,7 @@ class World:
         self.numbers = iter(range(1, 1 << 40))
         names = [("a", 0), ("a", 1), ("b", 0)][: rng.randint(1, 3)]
         self.log = RandomLog({name: self.partition("one") for name in names})
-        self.options = Options(
+        self.options = Settings(
             changefeed="log",
             protocol="canal-json",
             topics=("a", "b"),

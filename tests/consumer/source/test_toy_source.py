@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 from pyspark.sql import SparkSession
 from support.local_spark import LocalSpark
-from ticdc_consumer import Consumer, Options
+from ticdc_consumer import Consumer, Settings
 from ticdc_consumer.check.checks import check
 from ticdc_consumer.errors import Unavailable
 from ticdc_consumer.protocols import decoder
@@ -56,7 +56,7 @@ class ToySource:
     rows_per_offset = 1.0
     listing_may_lag = False
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Settings) -> None:
         self._folder = Path(options.kafka["folder"])
         self._decode = decoder(options)
         self._position = 0
@@ -157,7 +157,7 @@ def test_a_source_is_registered_by_one_line_and_runs_to_its_end(
     write(tmp_path, changefeed.encode(shop.open()))
     resolved = shop.resolve()
     write(tmp_path, changefeed.resolve(resolved))
-    options = Options(
+    options = Settings(
         changefeed="toy",
         protocol="canal-json",
         topics=("toy",),

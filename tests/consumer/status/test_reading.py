@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 from ticdc_consumer import status
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.state.activity.activity import WaitingDdl
 from ticdc_consumer.state.activity.monitor import Monitor
@@ -32,8 +32,8 @@ SKIPPED = LedgerEntry(
 )
 
 
-def options(url: str, changefeed: str = "orders", **more: object) -> Options:
-    return Options(
+def options(url: str, changefeed: str = "orders", **more: object) -> Settings:
+    return Settings(
         changefeed=changefeed,
         protocol="canal-json",
         topics=("orders",),
@@ -49,7 +49,7 @@ def target(target_url: str) -> Iterator[Target]:
         yield opened
 
 
-def begun(target: Target, options: Options) -> Store:
+def begun(target: Target, options: Settings) -> Store:
     """A changefeed that is at R, with one pending DDL."""
     store = Store(target, options.changefeed)
     assert store.start(1.0) is None

@@ -3,7 +3,7 @@
 import pytest
 from support.upstream_tidb import Upstream
 from ticdc_consumer import config
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Stop, Unavailable, Usage
 from ticdc_consumer.upstream.session import reading, upstream_url
 from ticdc_consumer.upstream.snapshot import current_ts, life_time, pinned, require_kept
@@ -13,8 +13,8 @@ from ticdc_consumer.waiting import until
 from ticdc_encoder.tso import compose
 
 
-def options(**settings: object) -> Options:
-    return config.parse(
+def options(**settings: object) -> Settings:
+    return config.Settings.of(
         {
             "changefeed": "c",
             "protocol": "canal-json",

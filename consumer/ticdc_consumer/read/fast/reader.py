@@ -12,7 +12,7 @@ from typing import Protocol
 import pyarrow as pa
 from ticdc_encoder.event import Event
 
-from ticdc_consumer.config.reading import ReadOptions
+from ticdc_consumer.config.reading import ReadSettings
 from ticdc_consumer.protocols import protocol_of
 from ticdc_consumer.protocols.shape import TableShapes
 from ticdc_consumer.read.fast.json import FastRun
@@ -60,7 +60,7 @@ class NoFastReader:
         raise AssertionError("it reads nothing")
 
 
-Premises = tuple[ReadOptions, Sequence[Layout], TableShapes]
+Premises = tuple[ReadSettings, Sequence[Layout], TableShapes]
 """What the forms of a reader follow from, beside the messages. A table that is not to be read has
 no layout."""
 
@@ -69,7 +69,7 @@ _last_readers: dict[str, tuple[Premises, FastReader]] = {}
 
 
 def fast_reader(
-    options: ReadOptions,
+    options: ReadSettings,
     layouts: Sequence[Layout],
     shapes: TableShapes,
     latest: int,
@@ -89,7 +89,7 @@ def fast_reader(
 
 
 def keep(
-    reader: FastReader, options: ReadOptions, layouts: Sequence[Layout], shapes: TableShapes
+    reader: FastReader, options: ReadSettings, layouts: Sequence[Layout], shapes: TableShapes
 ) -> None:
     """Keeps what a reader has learned for this process' next cut."""
     name = protocol_of(options).fast_reader

@@ -12,7 +12,7 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Ddl, Resolved
 from ticdc_encoder.formats.registry import RegistryError
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Retry, SourceAway, Stop, Unavailable, fault
 from ticdc_consumer.protocols import control_test, decoder, for_tasks, protocol_of
 from ticdc_consumer.protocols.protocol import check_ts, every_record, latest_sane, located
@@ -44,7 +44,7 @@ class Scout:
 
     def __init__(
         self,
-        options: Options,
+        options: Settings,
         schemas: Schemas,
         surveys: Callable[[], RunSurvey | None] = lambda: None,
     ) -> None:
@@ -297,6 +297,6 @@ class Scout:
         self.marks.append(mark)
 
 
-def _tells_rows(options: Options) -> bool:
+def _tells_rows(options: Settings) -> bool:
     """Whether most rows are known for what they are without being decoded."""
     return protocol_of(options).may_be_control is not every_record

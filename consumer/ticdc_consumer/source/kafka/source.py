@@ -8,7 +8,7 @@ from functools import cached_property
 from confluent_kafka import KafkaError, KafkaException
 from ticdc_encoder.event import Table
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Stop, Unavailable
 from ticdc_consumer.protocols.schemas import Schemas
 from ticdc_consumer.source import PATIENCE, RunSurvey, TaskSource
@@ -27,14 +27,14 @@ class KafkaSource:
     rows_per_offset = 1.0
     listing_may_lag = True
 
-    def __init__(self, options: Options, cluster: Cluster) -> None:
+    def __init__(self, options: Settings, cluster: Cluster) -> None:
         self._options = options
         self._cluster = cluster
         self._surveys: Callable[[], RunSurvey | None] = lambda: None
         self.schemas = Schemas(options)
 
     @classmethod
-    def connect(cls, options: Options) -> "KafkaSource":
+    def connect(cls, options: Settings) -> "KafkaSource":
         return cls(options, Cluster(options.kafka, options.topics))
 
     @cached_property

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 import pyarrow as pa
 from ticdc_encoder.errors import TicdcError
 
-from ticdc_consumer.config.reading import ReadOptions
+from ticdc_consumer.config.reading import ReadSettings
 from ticdc_consumer.protocols import control_test
 from ticdc_consumer.protocols.protocol import ControlTest
 from ticdc_consumer.source.kafka import tasks
@@ -75,7 +75,7 @@ class KafkaSurvey:
     offsets. Pickled to Spark's tasks."""
 
     kafka: Mapping[str, str]
-    options: ReadOptions
+    options: ReadSettings
     spans: Mapping[str, tuple[int, int]]
     columns = COLUMNS
 

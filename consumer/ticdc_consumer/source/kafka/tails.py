@@ -12,7 +12,7 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Resolved, RowChange
 from ticdc_encoder.filters.table import TableFilter
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.protocols import decoder
 from ticdc_consumer.protocols.protocol import RecordDecoder
 from ticdc_consumer.source.facts import AGED, PartitionFacts, SourceFacts
@@ -38,7 +38,7 @@ class _Tail:
     tables: set[tuple[str, str]] = field(default_factory=set)
 
 
-def look(options: Options, patience: float) -> SourceFacts:
+def look(options: Settings, patience: float) -> SourceFacts:
     """Takes `patience` seconds for each request, at most. Raises `Unavailable` and `Stop`."""
     deadline = Deadline(patience)
     with closing(Cluster(options.kafka, options.topics, patience)) as cluster:
@@ -87,7 +87,7 @@ def _aged(
 
 
 def _tails(
-    options: Options,
+    options: Settings,
     starts: Mapping[TopicPartition, int],
     ends: Mapping[TopicPartition, int],
     patience: float,

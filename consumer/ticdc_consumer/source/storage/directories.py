@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from ticdc_encoder.storage.layout import DataFile, Directory, PathLayout
 from ticdc_encoder.tso import moment
 
-from ticdc_consumer.config.reading import ReadOptions
+from ticdc_consumer.config.reading import ReadSettings
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.source.marks import TopicPartition
 
@@ -13,7 +13,7 @@ SETTLED_AFTER = timedelta(days=2)
 """A date is of the writer's time zone (up to 14 hours from UTC), and clocks differ."""
 
 
-def layout_of(options: ReadOptions) -> PathLayout:
+def layout_of(options: ReadSettings) -> PathLayout:
     return PathLayout(
         date_separator=options.storage_date_separator, table_id_paths=options.storage_table_ids
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from ticdc_encoder.errors import WireError
 from ticdc_encoder.storage.layout import DataFile, Directory, SchemaPath, last_number
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import LOAD_ANEW, Stop
 from ticdc_consumer.protocols import stored_files
 from ticdc_consumer.source.marks import TopicPartition
@@ -29,7 +29,7 @@ class StorageContents:
 
 
 def contents_of(
-    files: Files, options: Options, resolved_ts: int, indexed: Mapping[TopicPartition, int]
+    files: Files, options: Settings, resolved_ts: int, indexed: Mapping[TopicPartition, int]
 ) -> StorageContents:
     """Lists the storage, without the directories that are settled at `resolved_ts`. An index file
     is read if the directory has other files than when it was `indexed`.

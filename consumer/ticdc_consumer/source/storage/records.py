@@ -13,7 +13,7 @@ from ticdc_encoder.event import RowChange, Table
 from ticdc_encoder.storage.layout import Directory, PathLayout
 from ticdc_encoder.storage.schema_file import parse_schema_file
 
-from ticdc_consumer.config.reading import ReadOptions
+from ticdc_consumer.config.reading import ReadSettings
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.protocols import stored_files
 from ticdc_consumer.source.marks import TopicPartition
@@ -31,7 +31,9 @@ class FileRecord:
     offset: int
 
 
-def not_yet(options: ReadOptions, partition: TopicPartition, end: int, ddls: Iterable[int]) -> bool:
+def not_yet(
+    options: ReadSettings, partition: TopicPartition, end: int, ddls: Iterable[int]
+) -> bool:
     """Whether the directory can hold nothing of a cut that ends at `end`, since its version is
     later: that of a DDL at the cut's end (`ddls` are their commit_ts), or a greater one."""
     version = directory_of(layout_of(options), partition).version
@@ -39,7 +41,7 @@ def not_yet(options: ReadOptions, partition: TopicPartition, end: int, ddls: Ite
 
 
 def left_out(
-    options: ReadOptions, partition: TopicPartition, wants: Callable[[tuple[str, str]], bool]
+    options: ReadSettings, partition: TopicPartition, wants: Callable[[tuple[str, str]], bool]
 ) -> bool:
     """Whether the table is left out, so that its files need not be readable. A path with a table's
     id does not show it, and rows that describe their columns name their table."""
@@ -50,7 +52,7 @@ def left_out(
 
 
 def records(
-    options: ReadOptions, partition: TopicPartition, start: int, end: int
+    options: ReadSettings, partition: TopicPartition, start: int, end: int
 ) -> Iterator[FileRecord]:
     """The files of a directory, from one offset to another. Raises `Stop` for a file that no longer
     exists, and `Unavailable` if the storage does not answer."""
@@ -79,7 +81,7 @@ class FileDecoder:
     """The changes of a file. `known` are the tables as the stream's own DDL defined them: they
     have what schema files leave out."""
 
-    def __init__(self, options: ReadOptions, known: Mapping[tuple[str, str], Table]) -> None:
+    def __init__(self, options: ReadSettings, known: Mapping[tuple[str, str], Table]) -> None:
         self._options = options
         self._layout = layout_of(options)
         files = stored_files(options)

@@ -8,7 +8,7 @@ from ticdc_encoder.event import Resolved, Table
 from ticdc_encoder.storage.layout import METADATA, SchemaPath, checkpoint_ts
 from ticdc_encoder.storage.schema_file import parse_schema_file
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import LOAD_ANEW, Stop, Unavailable
 from ticdc_consumer.protocols import for_tasks
 from ticdc_consumer.protocols.protocol import check_ts, latest_sane
@@ -33,7 +33,7 @@ class StorageSource:
     rows_per_offset = 1_000.0
     listing_may_lag = False
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Settings) -> None:
         assert options.storage_url is not None
         self._options = options
         self._files: Files = files_of(options.storage_url)

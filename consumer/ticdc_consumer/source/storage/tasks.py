@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ticdc_encoder.event import Table
 
-from ticdc_consumer.config.reading import ReadOptions
+from ticdc_consumer.config.reading import ReadSettings
 from ticdc_consumer.source import ProgressT, Receiver
 from ticdc_consumer.source.storage.records import FileDecoder, left_out, not_yet, records
 
@@ -15,7 +15,7 @@ class StorageTasks:
     """The cut ends at `end`; `ddls` are the commit_ts of the DDL seen, `definitions` the tables as
     the stream's own DDL defined them."""
 
-    options: ReadOptions
+    options: ReadSettings
     end: int
     ddls: frozenset[int]
     definitions: Mapping[tuple[str, str], Table]

@@ -9,7 +9,7 @@ from threading import Event, Thread
 
 from ticdc_encoder.errors import TicdcError
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Locked
 from ticdc_consumer.state.activity.activity import Activity
 from ticdc_consumer.state.activity.monitor import Monitor
@@ -37,7 +37,7 @@ LOCKED = Locked.__name__
 class ActivityRecorder:
     """Writes what `monitor` shows into the target of these options."""
 
-    def __init__(self, monitor: Monitor, options: Options) -> None:
+    def __init__(self, monitor: Monitor, options: Settings) -> None:
         self._monitor = monitor
         self._options = options
         self._ends = Event()

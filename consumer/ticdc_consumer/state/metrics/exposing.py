@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Usage
 from ticdc_consumer.state.activity.activity import Activity
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def exposed(
-    options: Options, registry: "CollectorRegistry | None", look: Callable[[], Activity]
+    options: Settings, registry: "CollectorRegistry | None", look: Callable[[], Activity]
 ) -> Iterator[None]:
     """Inside, `registry` has the metrics of `look`, and `[metrics] listen` answers with what the
     registry has. Without either, nothing happens, and nothing is imported."""

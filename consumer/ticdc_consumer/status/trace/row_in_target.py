@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 from ticdc_encoder.event import RowChange, Table
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Retry, Stop, Unavailable, Usage, problems_of
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.protocols import zone_of_rows
@@ -43,7 +43,7 @@ class RowInTarget:
 
 
 def row_in_target(
-    options: Options,
+    options: Settings,
     name: TableName,
     key: RowKey,
     with_values: bool,
@@ -80,7 +80,7 @@ def row_in_target(
         return _read(store, state, layout, keys, with_values)
 
 
-def _layout(options: Options, target: Target, store: Store, table: Table) -> Layout:
+def _layout(options: Settings, target: Target, store: Store, table: Table) -> Layout:
     """Of the key alone, as a run makes it. Raises `Stop`."""
     tables = TableLayouts(options, target)
     tables.learn(store.ledger)
@@ -88,7 +88,7 @@ def _layout(options: Options, target: Target, store: Store, table: Table) -> Lay
     return tables.layouts[0]
 
 
-def _encoded(options: Options, layout: Layout, change: RowChange) -> pa.BinaryArray:
+def _encoded(options: Settings, layout: Layout, change: RowChange) -> pa.BinaryArray:
     """The key of a DELETE as the target's bulk path takes it."""
     fold = Fold([layout], Zone(zone_of_rows(options)), NoFastReader().parse)
     fold.add_change(0, change, 0, 0, 0)

@@ -11,7 +11,7 @@ from ticdc_encoder.event import Table
 from ticdc_encoder.filters.table import TableFilter
 from ticdc_encoder.tso import physical
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Retry, Unavailable, Usage
 from ticdc_consumer.plan import Cut, shares
 from ticdc_consumer.protocols import for_tasks, protocol_of
@@ -100,7 +100,7 @@ class RowHistory:
 
 
 def trace_row(
-    options: Options,
+    options: Settings,
     request: TraceRequest,
     report: Report = lambda share: None,
     spark: "SparkSession | None" = None,
@@ -121,7 +121,7 @@ def trace_row(
 class _Tracer:
     def __init__(
         self,
-        options: Options,
+        options: Settings,
         source: Source,
         spark: SparkStarter,
         request: TraceRequest,

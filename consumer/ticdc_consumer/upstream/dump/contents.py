@@ -14,7 +14,7 @@ from ticdc_encoder.filters.table import TableFilter
 from ticdc_encoder.sql.parser import parse_create_table
 from ticdc_encoder.sql.words import restored
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Stop, Usage
 from ticdc_consumer.source.storage.files import Files
 from ticdc_consumer.targets.layout import TableName
@@ -69,7 +69,7 @@ def dumped_at(files: Files) -> int:
     return int(position[2])
 
 
-def contents(files: Files, options: Options) -> DumpContents:
+def contents(files: Files, options: Settings) -> DumpContents:
     """All that the filter takes. Raises `Stop` for a table without its definition, or with one that
     is not understood, and for a file that Dumpling does not write under this name."""
     passes = TableFilter(options.filter, case_sensitive=options.case_sensitive)
@@ -157,7 +157,7 @@ def _require_dumped(defined: Defined) -> None:
             )
 
 
-def require_time_zone(options: Options, defined: Defined) -> None:
+def require_time_zone(options: Settings, defined: Defined) -> None:
     """Raises `Usage` for a TIMESTAMP whose time zone nothing tells."""
     if options.dump_time_zone is not None:
         return

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from ticdc_encoder.errors import TicdcError
 
 from ticdc_consumer import failpoints
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl.beside import Beside, copy_name, require_replaceable
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.errors import Fenced, Retry, Stop, Unavailable, UnknownCommit, Usage
@@ -49,7 +49,7 @@ Report = Callable[[LoadProgress], None]
 
 
 def load_again(
-    options: Options,
+    options: Settings,
     tables: Sequence[str],
     consumer: ConsumerOf,
     *,
@@ -68,14 +68,14 @@ def load_again(
         return again.load()
 
 
-def give_up(options: Options, tables: Sequence[str]) -> None:
+def give_up(options: Settings, tables: Sequence[str]) -> None:
     """Ends the load of these tables; those in use stay as they are."""
     with _opened(options, tables) as again:
         again.give_up()
 
 
 @contextmanager
-def _opened(options: Options, tables: Sequence[str]) -> Iterator["_Again"]:
+def _opened(options: Settings, tables: Sequence[str]) -> Iterator["_Again"]:
     opening = open_target(
         options.target_url, write_source=options.write_source, changefeed=options.changefeed
     )
@@ -90,7 +90,7 @@ def _opened(options: Options, tables: Sequence[str]) -> Iterator["_Again"]:
             ) from error
 
 
-def _upstream_url(options: Options) -> str:
+def _upstream_url(options: Settings) -> str:
     if options.upstream_url is None and options.dump_url is not None:
         raise Usage(
             "load --table reads the TiDB itself, as of the R of each moment: set [source] upstream "
@@ -100,7 +100,7 @@ def _upstream_url(options: Options) -> str:
 
 
 class _Again:
-    def __init__(self, options: Options, target: Target, tables: Sequence[str]) -> None:
+    def __init__(self, options: Settings, target: Target, tables: Sequence[str]) -> None:
         self._options, self._target = options, target
         self._labels = sorted(set(tables))
         self._store = Store(
@@ -396,7 +396,7 @@ class _Again:
 class _Holder:
     """Whoever holds the lease: a consumer that runs, or, if none does, this command."""
 
-    def __init__(self, options: Options, context: DdlContext, store: Store) -> None:
+    def __init__(self, options: Settings, context: DdlContext, store: Store) -> None:
         self.context = context
         self._options, self._store = options, store
         self._own = 0

@@ -12,7 +12,7 @@ from ticdc_encoder.sql.evolution import Evolved
 from ticdc_encoder.sql.parser import parse_create_table
 
 from ticdc_consumer import failpoints
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
 from ticdc_consumer.ddl.foreign_keys import references
@@ -40,7 +40,7 @@ class Creation(NamedTuple):
 class LoadTables:
     """The tables of a load in the target. `tables` are the upstream's."""
 
-    options: Options
+    options: Settings
     context: DdlContext
     layouts: TableLayouts
     tables: Mapping[TableName, Defined]

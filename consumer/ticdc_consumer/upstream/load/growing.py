@@ -14,7 +14,7 @@ from functools import partial
 from typing import Protocol
 
 from ticdc_consumer import failpoints
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl.beside import copy_name
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
@@ -48,7 +48,7 @@ class Applies(Protocol):
     def epochs(self, until: int) -> Iterator[object]: ...
 
 
-ConsumerOf = Callable[[Options], AbstractContextManager[Applies]]
+ConsumerOf = Callable[[Settings], AbstractContextManager[Applies]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Growth:
     """From the filter `before` to that of the options, `labels` are the tables to be loaded.
     `consumer` makes the one that applies what the old filter takes."""
 
-    options: Options
+    options: Settings
     store: Store
     url: str
     before: tuple[str, ...]
@@ -126,7 +126,7 @@ class Growth:
         self._load_tables(tables).states(replace_rows=False)
         return tables
 
-    def _unknown_now(self, narrow: Options) -> set[TableName]:
+    def _unknown_now(self, narrow: Settings) -> set[TableName]:
         """The tables that rows went to, and that the filter no longer takes."""
         before = Store(self.store.target, narrow.changefeed).ledger.known().destinations
         now = self.store.ledger.known().where

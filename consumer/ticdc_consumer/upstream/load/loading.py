@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ticdc_encoder.counted import counted
 
 from ticdc_consumer import failpoints
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.errors import Problems, Retry, Stop, Unavailable, UnknownCommit, Usage
 from ticdc_consumer.layouts import TableLayouts
@@ -52,7 +52,7 @@ Report = Callable[[LoadProgress], None]
 
 
 def load(
-    options: Options,
+    options: Settings,
     at: int | None = None,
     *,
     replace_rows: bool = False,
@@ -88,7 +88,7 @@ def load(
 
 class _Loader:
     def __init__(
-        self, options: Options, target: Target, source: Source, spark: SparkStarter
+        self, options: Settings, target: Target, source: Source, spark: SparkStarter
     ) -> None:
         self._options, self._target, self._source, self._spark = options, target, source, spark
         where = InTarget.by(options, target)

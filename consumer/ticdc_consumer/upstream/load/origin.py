@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 import pyarrow as pa
 from ticdc_encoder.event import Table
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.source.storage.files import Files
 from ticdc_consumer.targets.layout import TableName
@@ -74,12 +74,12 @@ class Origin(Protocol):
     def keeping(self, snapshot_ts: int) -> AbstractContextManager[None]:
         """Keeps what is there as of the timestamp. Raises `Stop` if that is something else."""
 
-    def contents(self, options: Options, snapshot_ts: int) -> Contents: ...
+    def contents(self, options: Settings, snapshot_ts: int) -> Contents: ...
 
     def reader(self) -> ChunkReader: ...
 
 
-def origin_of(options: Options) -> Origin:
+def origin_of(options: Settings) -> Origin:
     """`[source] dump` or `upstream`. Raises `Usage` if neither is set."""
     if options.dump_url is None:
         return FromUpstream(upstream_url(options))
@@ -111,7 +111,7 @@ class FromUpstream:
     def keeping(self, snapshot_ts: int) -> AbstractContextManager[None]:
         return pinned(self.url, snapshot_ts)
 
-    def contents(self, options: Options, snapshot_ts: int) -> Contents:
+    def contents(self, options: Settings, snapshot_ts: int) -> Contents:
         with reading(self.url, snapshot_ts) as session:
             of_filter = list(tables(session, options))
             views = names(session, options, "VIEW")
@@ -186,7 +186,7 @@ class FromDump:
             )
         yield
 
-    def contents(self, options: Options, snapshot_ts: int) -> Contents:
+    def contents(self, options: Settings, snapshot_ts: int) -> Contents:
         of_filter = contents(self._files(), options)
         defined = [each.defined for each in of_filter.tables.values()]
         for each in defined:

@@ -6,7 +6,7 @@ from itertools import repeat
 
 from ticdc_encoder.tso import with_time
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.source import PATIENCE, Source
 from ticdc_consumer.source.log import survey
@@ -22,7 +22,7 @@ MARK_WITHIN = 10.0
 """Seconds that the first resolved ts may take: one comes each second."""
 
 
-def require_begun(options: Options, source: Source, snapshot_ts: int | None) -> None:
+def require_begun(options: Settings, source: Source, snapshot_ts: int | None) -> None:
     """Raises `Stop` unless a resolved ts at or before the snapshot shows that the changefeed began
     before it; without a snapshot, unless there is one at all."""
     log = survey(source, (), PATIENCE)

@@ -6,7 +6,7 @@ from contextlib import closing
 import pyarrow as pa
 
 from ticdc_consumer import failpoints
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
 from ticdc_consumer.errors import Stop
@@ -26,7 +26,7 @@ from ticdc_consumer.upstream.tables import Defined, defined, names
 logger = logging.getLogger(__name__)
 
 
-def load_set_aside(options: Options, store: Store, state: Checkpoint, waiting: SetAside) -> int:
+def load_set_aside(options: Settings, store: Store, state: Checkpoint, waiting: SetAside) -> int:
     """Replaces the rows of a table by those that the upstream has as of R - 1, and ends that it is
     set aside, in one transaction; returns how many they are. A table that the target lacks is
     created. For who holds the lease: R stays.
@@ -44,7 +44,7 @@ def load_set_aside(options: Options, store: Store, state: Checkpoint, waiting: S
 class _OneTable:
     def __init__(
         self,
-        options: Options,
+        options: Settings,
         store: Store,
         state: Checkpoint,
         waiting: SetAside,

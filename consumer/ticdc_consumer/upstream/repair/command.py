@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Retry, Stop, Unavailable
 from ticdc_consumer.state.repairs import RepairRequest, RepairRequests, RepairState
 from ticdc_consumer.state.schema import STATE_VERSION
@@ -26,7 +26,7 @@ def number_of_now() -> int:
     return time.time_ns() // 1_000_000
 
 
-def repair(options: Options, request: RepairRequest) -> RepairState:
+def repair(options: Settings, request: RepairRequest) -> RepairState:
     """What was done, once it is committed. Raises `Stop` and `Unavailable` if it was not."""
     with closing(
         open_target(options.target_url, to_look=True, changefeed=options.changefeed)
@@ -49,7 +49,7 @@ def repair(options: Options, request: RepairRequest) -> RepairState:
 
 
 def _wait(
-    options: Options,
+    options: Settings,
     requests: RepairRequests,
     request: RepairRequest,
     ended: Callable[[], bool],
@@ -94,7 +94,7 @@ def _write(target: Target, work: Callable[[], None]) -> None:
     patiently(attempt, WRITE_PATIENCE, on=Retry)
 
 
-def _require_current(target: Target, options: Options) -> None:
+def _require_current(target: Target, options: Settings) -> None:
     version = Store(target, options.changefeed).tables.version()
     if version is None or version.version != STATE_VERSION:
         raise Stop(

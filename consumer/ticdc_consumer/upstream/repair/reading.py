@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 from ticdc_encoder.errors import TicdcError
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.repairs import RepairRequest, TableKeys
@@ -28,7 +28,7 @@ MOST_BYTES = 256 << 20
 """Of a request's rows, which are in memory at once."""
 
 
-def read_repair(options: Options, store: Store, request: RepairRequest, end: int) -> Repair:
+def read_repair(options: Settings, store: Store, request: RepairRequest, end: int) -> Repair:
     """The rows as of `end` - 1. Tables that cannot be written are left out, with the reason; what
     may pass, as an upstream that is away, puts the whole request off."""
     tables, left = list[RepairedTable](), list[str]()
@@ -49,7 +49,7 @@ def read_repair(options: Options, store: Store, request: RepairRequest, end: int
 
 
 def _table(
-    options: Options,
+    options: Settings,
     store: Store,
     session: UpstreamSession,
     name: TableName,

@@ -4,7 +4,7 @@ from contextlib import closing
 from dataclasses import replace
 
 from ticdc_consumer import failpoints
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl.touched import keys_alone
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.state.activity import stored
@@ -18,7 +18,7 @@ from ticdc_consumer.upstream.repair.reading import read_repair
 from ticdc_consumer.upstream.repair.writing import Repair
 
 
-def repair_alone(options: Options, request: RepairRequest) -> None:
+def repair_alone(options: Settings, request: RepairRequest) -> None:
     """Takes the changefeed over, as a run does, and puts the rows right at the R that the target
     holds. Raises `Stop` for what stands in the way, and then nothing was written."""
     with closing(
@@ -45,7 +45,7 @@ def repair_alone(options: Options, request: RepairRequest) -> None:
 
 
 def _apply(
-    options: Options, store: Store, state: Checkpoint, repair: Repair, request: RepairRequest
+    options: Settings, store: Store, state: Checkpoint, repair: Repair, request: RepairRequest
 ) -> None:
     def attempt() -> None:
         with store.target.transaction():

@@ -11,7 +11,7 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Table
 from ticdc_encoder.filters.table import TableMatcher
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Stop, Unavailable
 from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.known_tables import KnownTables
@@ -31,7 +31,7 @@ from ticdc_consumer.upstream.verify.verification import Request
 Convert = Callable[[str], str | None]
 
 
-def other_side(options: Options, url: str, changefeed: str) -> Side:
+def other_side(options: Settings, url: str, changefeed: str) -> Side:
     """The changefeed of that name in the target of that URL, whose routes are those that its
     checkpoint was reached with."""
     with closing(open_target(url, to_look=True, changefeed=changefeed)) as target:
@@ -52,7 +52,7 @@ def other_side(options: Options, url: str, changefeed: str) -> Side:
     return Side(other, same_scope=False)
 
 
-def verify_against(options: Options, theirs: Side, request: Request) -> Iterator[TableReport]:
+def verify_against(options: Settings, theirs: Side, request: Request) -> Iterator[TableReport]:
     """A report of each table that either has. Raises `Stop` where the two do not come to one R."""
     with same_state(Side(options), theirs) as (mine, others):
         yield from Both(options, theirs.options, mine, others).reports(request)
@@ -77,8 +77,8 @@ CHANGEFEEDS = Names(
 class Both:
     """Two targets at one R."""
 
-    options: Options
-    other_options: Options
+    options: Settings
+    other_options: Settings
     mine: TargetState
     others: TargetState
     called: Names = CHANGEFEEDS

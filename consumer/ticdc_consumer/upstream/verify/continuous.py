@@ -10,7 +10,7 @@ from ticdc_encoder.counted import counted
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.tso import with_time
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Drift
 from ticdc_consumer.state.activity.activity import VerifiedShare
 from ticdc_consumer.state.activity.monitor import Monitor
@@ -34,7 +34,7 @@ class ContinuousVerification:
     """Compares in a thread and over sessions of its own. `monitor` learns what differs, and
     `require_none` raises it unless `target.on_drift` says to overwrite it."""
 
-    def __init__(self, options: Options, monitor: Monitor) -> None:
+    def __init__(self, options: Settings, monitor: Monitor) -> None:
         self._options = options
         self._monitor = monitor
         self._ends = Event()

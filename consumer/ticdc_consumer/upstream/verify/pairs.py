@@ -10,7 +10,7 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Table
 
 from ticdc_consumer.config.merging import Shard
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl.merged_tables import shard_column
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.state.destinations import InTarget
@@ -213,7 +213,7 @@ def _in_parts(part: str, parts: Collection[int]) -> str:
     return f"{part} IN ({', '.join(map(str, sorted(parts)))})"
 
 
-def pair(target: Target, options: Options, where: InTarget, table: Table) -> Pair:
+def pair(target: Target, options: Settings, where: InTarget, table: Table) -> Pair:
     """Raises `Stop` for a table that the target lacks, or that could not hold the upstream's rows
     exactly."""
     name = table.schema, table.name

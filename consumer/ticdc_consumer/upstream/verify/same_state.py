@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ticdc_encoder.tso import with_time
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.upstream.verify.target_state import TargetState, one_state, resolved_ts_of
@@ -21,7 +21,7 @@ PAUSE = 0.02
 class Side:
     """A changefeed in its target. The settings of one that only a URL names are not all known."""
 
-    options: Options
+    options: Settings
     same_scope: bool = True
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from queue import SimpleQueue
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.upstream.session import UpstreamSession, reading, upstream_url
@@ -14,7 +14,7 @@ from ticdc_consumer.upstream.verify.target_state import TargetState
 class Sessions:
     """Pairs of sessions that see the same: the upstream at R - 1, the target at R."""
 
-    def __init__(self, options: Options, state: TargetState, stack: ExitStack) -> None:
+    def __init__(self, options: Settings, state: TargetState, stack: ExitStack) -> None:
         self._options = options
         self._state = state
         self._free: SimpleQueue[tuple[UpstreamSession, Target]] = SimpleQueue()

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl.touched import keys_alone
 from ticdc_consumer.errors import Retry, Stop
 from ticdc_consumer.state.destinations import InTarget
@@ -67,7 +67,9 @@ class TargetState:
 
 
 @contextmanager
-def one_state(options: Options, sessions: int, *, same_scope: bool = True) -> Iterator[TargetState]:
+def one_state(
+    options: Settings, sessions: int, *, same_scope: bool = True
+) -> Iterator[TargetState]:
     """Without `same_scope` the changefeed may have been reached by other settings. Raises `Stop`
     where R is not set, or a DDL stays pending: the tables are not at R then."""
     deadline = Deadline(PATIENCE)
@@ -81,7 +83,7 @@ def one_state(options: Options, sessions: int, *, same_scope: bool = True) -> It
 
 
 def _begin(
-    options: Options, stack: ExitStack, sessions: int, deadline: Deadline, same_scope: bool
+    options: Settings, stack: ExitStack, sessions: int, deadline: Deadline, same_scope: bool
 ) -> TargetState | None:
     """None if the sessions do not see one state, or not one at R, and there is time left."""
 
@@ -105,7 +107,7 @@ def _begin(
     return None
 
 
-def _open(options: Options) -> Target:
+def _open(options: Settings) -> Target:
     return open_target(options.target_url, to_look=True, changefeed=options.changefeed)
 
 
@@ -114,7 +116,7 @@ def _begin_one(target: Target, state: str | None) -> str | None:
         return read_back(target.dialect).begin(target, state)
 
 
-def resolved_ts_of(options: Options, target: Target, same_scope: bool) -> int:
+def resolved_ts_of(options: Settings, target: Target, same_scope: bool) -> int:
     """R of the changefeed. Raises `Stop` where it is not set, or was reached otherwise."""
     store = Store(target, options.changefeed, where=InTarget.by(options, target))
     checkpoint = store.read()
@@ -139,7 +141,7 @@ def _unsettled(pending: Sequence[LedgerEntry]) -> Exception:
     return Retry("the target's sessions do not see one state, so often is it written to")
 
 
-def ddl_since(options: Options, resolved_ts: int) -> str:
+def ddl_since(options: Settings, resolved_ts: int) -> str:
     """The DDL, if any, that the target has entered since it was at `resolved_ts`: what is read
     of a table that such a one changes is not what it was."""
     with closing(

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from ticdc_encoder.tso import with_time
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl.quarantined import literal_rule
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.source import PATIENCE, open_source
@@ -45,13 +45,13 @@ class Replaying:
     """`load` copies a snapshot, `replay` brings a changefeed to R; nobody but its target learns of
     either. `at`: the snapshot's timestamp."""
 
-    load: Callable[[Options, int], object]
-    replay: Callable[[Options, int], object]
+    load: Callable[[Settings, int], object]
+    replay: Callable[[Settings, int], object]
     at: int | None = None
 
 
 def verify_topics(
-    options: Options, request: Request, replaying: Replaying
+    options: Settings, request: Request, replaying: Replaying
 ) -> Iterator[TableReport]:
     """A report of each table that the target or the replay has. Raises `Stop` where the topics do
     not give the target's tables, or SQLite cannot hold them."""
@@ -68,7 +68,7 @@ def verify_topics(
                 yield from Both(options, scratch, mine, others, NAMES).reports(request)
 
 
-def _now(options: Options) -> tuple[int, list[str]]:
+def _now(options: Settings) -> tuple[int, list[str]]:
     """The target's R, and the rules that leave out the tables that are not at R."""
     opening = open_target(options.target_url, to_look=True, changefeed=options.changefeed)
     with closing(opening) as target:
@@ -77,7 +77,7 @@ def _now(options: Options) -> tuple[int, list[str]]:
     return resolved_ts, [f"!{literal_rule(*table.name)}" for table in set_aside]
 
 
-def _scratch(options: Options, file: Path, left_out: list[str]) -> Options:
+def _scratch(options: Settings, file: Path, left_out: list[str]) -> Settings:
     """The same changes as of these options, in a file in which each upstream table has its own."""
     return replace(
         options,
@@ -97,7 +97,7 @@ def _scratch(options: Options, file: Path, left_out: list[str]) -> Options:
     )
 
 
-def _begin(scratch: Options, resolved_ts: int, replaying: Replaying) -> None:
+def _begin(scratch: Settings, resolved_ts: int, replaying: Replaying) -> None:
     if replaying.at is None and scratch.dump_url is None:
         with closing(open_source(scratch)) as source:
             require(gaps_of_whole(survey(source, (), PATIENCE), SNAPSHOT))
@@ -112,7 +112,7 @@ def _begin(scratch: Options, resolved_ts: int, replaying: Replaying) -> None:
     replaying.load(scratch, snapshot_ts)
 
 
-def _bring(scratch: Options, resolved_ts: int, replaying: Replaying) -> None:
+def _bring(scratch: Settings, resolved_ts: int, replaying: Replaying) -> None:
     try:
         replaying.replay(scratch, resolved_ts)
     except Stop as refusal:

@@ -11,7 +11,7 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Table
 from ticdc_encoder.filters.table import TableMatcher
 
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Stop, Unavailable
 from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.known_tables import lower
@@ -53,7 +53,7 @@ class Request:
     share: Share | None = None
 
 
-def verify(options: Options, request: Request) -> Iterator[TableReport]:
+def verify(options: Settings, request: Request) -> Iterator[TableReport]:
     """A report of each table, as soon as it is compared. Raises `Usage` without `[source]
     upstream`, `Stop` where R is not set or the upstream no longer has R - 1, `Unavailable`."""
     url = upstream_url(
@@ -86,7 +86,7 @@ class _Round:
     """What is not `settled`, as one state of the target has them."""
 
     def __init__(
-        self, options: Options, request: Request, state: TargetState, settled: set[Subject]
+        self, options: Settings, request: Request, state: TargetState, settled: set[Subject]
     ) -> None:
         self._options = options
         self._request = request

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer
 from support import brokers
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.protocols.schemas import Schemas
 from ticdc_consumer.source.kafka import follower, scout
@@ -115,7 +115,7 @@ def make(mock_kafka: brokers.Mock) -> Iterator[Make]:
 
     def make(partitions: int) -> Topic:
         name = mock_kafka.create_topic("orders", partitions)
-        options = Options(
+        options = Settings(
             changefeed="c",
             protocol="canal-json",
             topics=(name,),

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import KafkaError
 from confluent_kafka import Message as KafkaMessage
 from support import brokers
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import SourceAway, Stop
 from ticdc_consumer.protocols.schemas import Schemas
 from ticdc_consumer.source.kafka import scout as scout_of_kafka
@@ -48,7 +48,7 @@ def follow(mock_kafka: brokers.Mock) -> Iterator[Follow]:
     def follow(*values: bytes) -> tuple[Scout, str]:
         topic = mock_kafka.create_topic("orders", 1)
         mock_kafka.produce([Message(topic, 0, None, value) for value in values])
-        options = Options(
+        options = Settings(
             changefeed="c",
             protocol="canal-json",
             topics=(topic,),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support import brokers
 from support.local_spark import LocalSpark
 from support.torture_topics import ITEMS, Feed, inserted, ts
-from ticdc_consumer.config.options import Options
+from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Retry, SourceAway
 from ticdc_consumer.protocols.schemas import Schemas
 from ticdc_consumer.source import RunSurvey, Survey
@@ -45,8 +45,8 @@ class Tasks:
         return jobs.look(cast(Any, self._spark), survey)
 
 
-def options_of(feed: Feed) -> Options:
-    return Options(
+def options_of(feed: Feed) -> Settings:
+    return Settings(
         changefeed="c",
         protocol=feed.protocol,
         topics=(feed.topic,),

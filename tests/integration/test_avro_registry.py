@@ -58,6 +58,20 @@ def test_rows_and_ddl_are_applied(feed: Feed, run: Command) -> None:
     ]
 
 
+def test_a_whole_update_that_has_its_old_row_moves_its_key(
+    mock_kafka: Mock, registry: MemoryRegistry, url: str, sqlite_url: str, command: Make
+) -> None:
+    feed = avro(mock_kafka, registry, avro_include_before_value=True)
+    run = command([feed], sqlite_url, registry__url=url)
+    feed.create(10)
+    rows: list[Row] = [{"id": n, "name": "x"} for n in (1, 2, 3)]
+    feed.send(0, inserted(20, rows[0]), inserted(20, rows[2]), updated(30, rows[0], rows[1]))
+    feed.send(0, deleted(40, rows[2]))
+    feed.mark(100)
+    assert run().code == 0
+    assert run.rows("SELECT id FROM items") == [(2,)]
+
+
 def test_a_table_without_a_primary_key_is_refused(feed: Feed, run: Command) -> None:
     sql = "CREATE TABLE `items` (`id` INT NOT NULL UNIQUE, `name` VARCHAR(9))"
     feed.create(10, sql)

@@ -15,7 +15,7 @@ from support.golden import Variant
 from support.golden_changes import happened
 
 # The same code as wrote the golden data, by its promises: the new architecture's head.
-NEW: Any = {"version": "8.5.7", "new_architecture": True}
+NEW: Any = {"version": "9.0.0", "new_architecture": True}
 CLASSIC: Any = {"version": "8.5.3"}
 
 

@@ -14,7 +14,7 @@ from ticdc_encoder.changefeed.split import SplitMode, split
 from ticdc_encoder.changefeed.split import split_mode as mode_of_version
 from ticdc_encoder.changefeed.table_routes import TableRoutes
 from ticdc_encoder.changefeed.tables import TableKey, TablesSent
-from ticdc_encoder.changefeed.versions import default_goes_by_index
+from ticdc_encoder.changefeed.versions import default_goes_by_index, filters_whole_updates
 from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Ddl, Resolved, RowChange, Table, Transaction
 from ticdc_encoder.filters.column import ColumnSelectors, without
@@ -94,6 +94,7 @@ class Changefeed:
             settings.event_filters,
             case_sensitive=settings.case_sensitive,
             new_architecture=new_architecture,
+            whole_updates=filters_whole_updates(settings.version, new=new_architecture),
             time_zone=time_zone,
             kafka=True,
         )
@@ -150,7 +151,8 @@ class Changefeed:
         sends = self._tables.sends
         selected = (change for change in changes if sends(change.table))
         mode = self._mode if self._split_mode is None else self._split_mode(commit_ts)
-        for change in split(selected, mode, self._events.keeps, self._moves, net=net):
+        events = self._events
+        for change in split(selected, mode, events.keeps, events.keeps_whole, self._moves, net=net):
             topic = self._router.topic(change.table.schema, change.table.name)
             partition = self._router.partition(change)
             change = self._selected(change)

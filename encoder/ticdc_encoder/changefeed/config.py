@@ -154,11 +154,12 @@ class ChangefeedConfig:
             raise ConfigError("column-selectors exclude integrity-check-level = 'correctness'")
         if traits.since is not None and self.version < traits.since:
             raise ConfigError(f"TiCDC {self.version} has no protocol {self.protocol}")
-        if self.debezium_include_start_ts:
-            setting = "debezium-include-start-ts"
-            check_has(setting, UNRELEASED, self.version, new=self.new_architecture)
-            if not traits.may_have_start_ts:
-                raise ConfigError(f"{setting} is not for {self.protocol}")
+        for name in ("debezium_include_start_ts", "avro_include_before_value"):
+            if getattr(self, name):
+                setting = name.replace("_", "-")
+                check_has(setting, UNRELEASED, self.version, new=self.new_architecture)
+        if self.debezium_include_start_ts and not traits.may_have_start_ts:
+            raise ConfigError(f"debezium-include-start-ts is not for {self.protocol}")
         if traits.topic_names_table:
             _require_whole_expressions(self.dispatchers)
 

@@ -187,11 +187,13 @@ _IGNORED = (
         )
     ),
 )
-_IGNORED_IN_URI = frozenset(
+_IGNORED_IN_URI = {
     path.rpartition(".")[2]
     for path in _IGNORED
     if path.startswith(_KAFKA) or path == "sink.transaction-atomicity"
-)
+} | {"max-retry"}
+"""Of these, TiCDC reads `max-retry` in the sink URI alone: how often its producer tries again
+(`pkg/sink/kafka/options.go` at v8.5.7)."""
 
 
 def without_effect(in_uri: Mapping[str, str], in_file: Mapping[str, Any]) -> list[str]:

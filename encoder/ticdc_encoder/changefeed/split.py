@@ -196,6 +196,7 @@ def split(
     changes: Iterable[RowChange],
     mode: SplitMode,
     keeps: _Test | None = None,
+    keeps_whole: _Test | None = None,
     moves: _Test | None = None,
     room: int = ROOM,
     *,
@@ -205,8 +206,9 @@ def split(
     before INSERT. They come in the order of the statements, or `net`: one of each row. Beyond
     `room` they are sorted, and wait, on disk.
 
-    `keeps` decides which are sent: in the new architecture it sees the halves of a split UPDATE, in
-    the old one the UPDATE. An UPDATE that `moves` is split whatever the mode is, and sorted.
+    `keeps` decides which are sent: in the new architecture it sees the halves of a split UPDATE,
+    which `keeps_whole` has seen before, in the old one the UPDATE. An UPDATE that `moves` is split
+    whatever the mode is, and sorted.
     """
     halves_are_filtered = mode in (APPENDED, EACH_AND_APPENDED)
     order, mode = _ORDERS.get(mode, (SortOrder.BY_KIND, mode))
@@ -214,7 +216,8 @@ def split(
         if keeps is None:
             yield from _split(of_table, mode, moves, room)
         elif halves_are_filtered:
-            yield from filter(keeps, _split(of_table, mode, moves, room))
+            whole = of_table if keeps_whole is None else filter(keeps_whole, of_table)
+            yield from filter(keeps, _split(whole, mode, moves, room))
         else:
             yield from _split(filter(keeps, of_table), mode, moves, room)
 

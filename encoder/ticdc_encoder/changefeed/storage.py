@@ -7,6 +7,7 @@ from typing import Any
 
 from ticdc_encoder.changefeed.split import split, split_mode
 from ticdc_encoder.changefeed.storage_config import StorageConfig
+from ticdc_encoder.changefeed.versions import filters_whole_updates
 from ticdc_encoder.event import Ddl, RowChange, Table, Transaction
 from ticdc_encoder.filters.event import EventFilters
 from ticdc_encoder.filters.table import TableFilter
@@ -78,6 +79,7 @@ class StorageChangefeed:
             settings.event_filters,
             case_sensitive=settings.case_sensitive,
             new_architecture=new_architecture,
+            whole_updates=filters_whole_updates(settings.version, new=new_architecture),
             time_zone=time_zone,
         )
         self._format = FILE_FORMATS[settings.protocol]
@@ -99,7 +101,10 @@ class StorageChangefeed:
         if transaction.start_ts in self._settings.ignore_txn_start_ts:
             return files
         changes = tuple(change for change in transaction.changes if self._sends(change.table))
-        for change in split(changes, self._mode, self._events.keeps, net=transaction.net):
+        events = self._events
+        for change in split(
+            changes, self._mode, events.keeps, events.keeps_whole, net=transaction.net
+        ):
             files += self._introduced(change.table)
             directory = self._directory(change)
             rows = self._rows.get(directory)

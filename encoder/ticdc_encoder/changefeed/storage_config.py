@@ -176,6 +176,7 @@ _OPTIONS: dict[str, Callable[..., canal_json.Options | csv.Options]] = {
 class StorageConfig:
     """`format_options` are those of the protocol's files."""
 
+    version: Version
     protocol: str
     format_options: canal_json.Options | csv.Options
     terminator: str
@@ -224,7 +225,7 @@ class StorageConfig:
             new_architecture=new_architecture,
         )
         filters = filter_settings(in_file, version, new_architecture=new_architecture)
-        return cls(format_options=options, **values, **filters)
+        return cls(version=version, format_options=options, **values, **filters)
 
 
 def _dispatchers(in_file: Mapping[str, Any]) -> Iterable[Dispatcher]:

@@ -11,7 +11,12 @@ TABLE_ROUTES = Version(8, 5, 7)
 """The first version with `target-schema` and `target-table`; v8.5.7-release.1 has neither."""
 UNRELEASED = Version(9, 0, 0)
 """What TiCDC's master has (pingcap/ticdc, commit b813e76 of August 2026), and no release up to
-8.5.7 or beta of 9.0. Here 9.0.0 stands for it."""
+8.5.8 or beta of 9.0. Here 9.0.0 stands for it."""
+_FILTERS_WHOLE_UPDATES = Version(8, 5, 8)
+_TIDB_X = Version(26, 0, 0)
+"""From here on the numbers are TiDB X's: v26.3.1 to v26.3.4 of pingcap/ticdc are tags of its branch
+release-nextgen-202603. It left master in spring 2026, and has nothing of `UNRELEASED`, nor
+`target-schema` (no `pkg/routing`)."""
 _FOLDS_CASE = (("6.5.6", "6.5.x"), ("7.1.3", "7.1.x"), ("7.5.0", "x.x.x"))
 """From the first version to the last, `case-sensitive` is false by default."""
 
@@ -25,20 +30,30 @@ def check_architecture(version: Version, *, new: bool) -> None:
         raise ConfigError(
             f"TiCDC {version} has no new architecture: {NEW_ARCHITECTURE} is the first that has"
         )
-    if new and version.pre_release and version.numbers >= UNRELEASED.numbers:
+    if new and version.pre_release and UNRELEASED.numbers <= version.numbers < _TIDB_X.numbers:
         raise ConfigError(
-            f"the new architecture of TiCDC {version} is not known: 8.5.4 to 8.5.7 are, and "
+            f"the new architecture of TiCDC {version} is not known: 8.5.4 to 8.5.8 are, and "
             f"{UNRELEASED}, which stands for TiCDC's master"
         )
 
 
 def check_has(setting: str, since: Version, version: Version, *, new: bool) -> None:
-    """Raises ConfigError unless it is the new architecture, and not before `since`."""
+    """Raises ConfigError unless it is the new architecture, and not before `since`, nor TiDB X."""
+    if version >= _TIDB_X:
+        raise ConfigError(f"TiCDC {version}, which is TiDB X's, has no {setting}")
     if not new or version < since:
         raise ConfigError(
             f"{setting} needs TiCDC's new architecture, of {since} or later: this is the "
             f"{'new' if new else 'old'} one of {version}"
         )
+
+
+def filters_whole_updates(version: Version, *, new: bool) -> bool:
+    """Whether event filters see the kind of an UPDATE before it is split, and then its halves: with
+    `ignore-event = ["update"]` the halves are not sent either. Source: `appendRow` of
+    `pkg/eventservice/event_scanner.go`, which calls `ShouldIgnoreDMLByEventType` since
+    pingcap/ticdc#5767, in 8.5.8 and master; v8.5.7 and v26.3.4 do not have it."""
+    return new and _FILTERS_WHOLE_UPDATES <= version < _TIDB_X
 
 
 def _is_within(version: Version, ranges: tuple[tuple[str, str], ...]) -> bool:

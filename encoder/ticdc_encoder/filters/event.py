@@ -1,7 +1,8 @@
 """`[[filter.event-filters]]` and `ignore-txn-start-ts`: changes and DDL that are not sent.
 
 Source: TiCDC `pkg/filter`. A filter sees an UPDATE before the old architecture's sink splits it,
-and the halves of one that the new architecture has split; `split.py` asks it in its place.
+and the halves of one that the new architecture has split, from 8.5.8 on after the kind of the
+whole; `split.py` asks it in its place.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -110,9 +111,10 @@ class EventFilters:
     """The filters of a changefeed: what one of them ignores is not sent.
 
     The old architecture takes the names in matchers as they are written, the new one by
-    `case_sensitive`. TIMESTAMP is compared in `time_zone`, the server's. In a `kafka` sink alone
-    `ignore-update-only-columns` has an effect (`EnableIgnoreUpdateOnlyColumns` of
-    `downstreamadapter/dispatcher/basic_dispatcher_info.go`).
+    `case_sensitive`. With `whole_updates` it ignores an UPDATE by its kind before it is split
+    (`filters_whole_updates` of `changefeed/versions.py`). TIMESTAMP is compared in `time_zone`, the
+    server's. In a `kafka` sink alone `ignore-update-only-columns` has an effect
+    (`EnableIgnoreUpdateOnlyColumns` of `downstreamadapter/dispatcher/basic_dispatcher_info.go`).
     """
 
     def __init__(
@@ -121,6 +123,7 @@ class EventFilters:
         *,
         case_sensitive: bool = False,
         new_architecture: bool = False,
+        whole_updates: bool = False,
         time_zone: str = "UTC",
         kafka: bool = False,
     ) -> None:
@@ -128,20 +131,35 @@ class EventFilters:
             filters = [replace(each, ignore_update_only_columns=()) for each in filters]
         as_written = case_sensitive or not new_architecture
         self._rules = [_EventRule(each, as_written, time_zone) for each in filters]
-        self._tests: dict[tuple[str, str], tuple[Table, list[_Test]]] = {}
+        self._whole_updates = whole_updates
+        self._of_tables: dict[tuple[str, str], tuple[Table, list[_Test], bool]] = {}
 
     def keeps(self, change: RowChange) -> bool:
         """Whether the change is sent. Raises ConfigError for an expression that does not fit its
         table, as TiCDC stops the changefeed."""
         if not self._rules:
             return True
-        table = change.table
+        _, tests, _ = self._of(change.table)
+        return not any(test(change) for test in tests)
+
+    def keeps_whole(self, change: RowChange) -> bool:
+        """Whether a change that may be split is sent at all: `keeps` decides on what becomes of it.
+        Raises ConfigError as `keeps`."""
+        if not self._whole_updates or not self._rules or None in (change.before, change.after):
+            return True
+        _, _, ignores_updates = self._of(change.table)
+        return not ignores_updates
+
+    def _of(self, table: Table) -> tuple[Table, list["_Test"], bool]:
+        """The table's tests, and whether it ignores every UPDATE."""
         name = table.schema, table.name
-        known = self._tests.get(name)
+        known = self._of_tables.get(name)
         if known is None or known[0] is not table:
-            tests = [rule.test(table) for rule in self._rules if rule.matcher.matches(*name)]
-            known = self._tests[name] = table, tests
-        return not any(test(change) for test in known[1])
+            rules = [rule for rule in self._rules if rule.matcher.matches(*name)]
+            tests = [rule.test(table) for rule in rules]
+            known = table, tests, any(rule.ignores("update") for rule in rules)
+            self._of_tables[name] = known
+        return known
 
     def keeps_ddl(self, schema: str, table: str, query: str, kind: int) -> bool:
         """Whether the DDL is sent. `table` is "" for a schema's own; a RENAME's names are the old
@@ -170,6 +188,10 @@ class _EventRule:
         pattern = "|".join(settings.ignore_sql)
         self._sql = GoRegexp(pattern, case_sensitive=False) if pattern else None
 
+    def ignores(self, kind: str) -> bool:
+        """`kind`: insert, update or delete."""
+        return "all dml" in self._events or kind in self._events
+
     def ignores_ddl(self, query: str, kind: int) -> bool:
         names = {"all ddl", _DDL.get(kind, "")}
         if not kind or kind in _ALTERS:
@@ -180,7 +202,7 @@ class _EventRule:
 
     def test(self, table: Table) -> _Test:
         """Whether a change of the table is ignored."""
-        settings, events = self._settings, self._events
+        settings = self._settings
 
         def expression(text: str) -> Condition | None:
             return condition(text, table, self._time_zone) if text else None
@@ -196,7 +218,7 @@ class _EventRule:
         def ignores(change: RowChange) -> bool:
             before, after = change.before, change.after
             kind = "delete" if after is None else "insert" if before is None else "update"
-            if "all dml" in events or kind in events:
+            if self.ignores(kind):
                 return True
             if before is None or after is None:
                 row, test = (before, deleted) if after is None else (after, inserted)

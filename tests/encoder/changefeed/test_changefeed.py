@@ -299,9 +299,19 @@ def test_the_new_architecture_heeds_output_old_value_from_8_5_6_on() -> None:
         assert (b'"p":' in message.value) is old
 
 
+@pytest.mark.parametrize(
+    ("version", "new"), [("8.5.8", True), ("8.5.8", False), ("9.0.0-beta.2.pre", False)]
+)
+def test_no_release_sends_the_old_rows_of_avro(version: str, new: bool) -> None:
+    uri = "kafka://h/t?protocol=avro&schema-registry=http://r&avro-include-before-value=true"
+    message = r"avro-include-before-value needs TiCDC's new architecture, of 9\.0\.0 or later"
+    with pytest.raises(ConfigError, match=message):
+        Changefeed(uri, version=version, new_architecture=new)
+
+
 def test_settings_without_effect_are_listed() -> None:
     changefeed = Changefeed(
-        URI + "&compression=lz4&sasl-password=secret",
+        URI + "&compression=lz4&sasl-password=secret&max-retry=9",
         """
         memory-quota = 1073741824
         [mounter]
@@ -316,6 +326,7 @@ def test_settings_without_effect_are_listed() -> None:
     )
     assert changefeed.ignored == (
         "compression",
+        "max-retry",
         "memory-quota",
         "mounter.worker-num",
         "sasl-password",

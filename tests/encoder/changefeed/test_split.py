@@ -462,7 +462,7 @@ def test_the_new_architecture_of_the_betas_of_9_0_is_refused(version: str) -> No
         lambda: StorageChangefeed(f"s3{uri}", version=version, new_architecture=True),
     ):
         with pytest.raises(
-            ConfigError, match=r"of TiCDC 9\.0\.0-\S+ is not known: 8\.5\.4 to 8\.5\.7"
+            ConfigError, match=r"of TiCDC 9\.0\.0-\S+ is not known: 8\.5\.4 to 8\.5\.8"
         ):
             use()
 

@@ -23,10 +23,14 @@ TABLES = {
     name: parse_create_table(f"create table t ({table['columns']})", "s")
     for name, table in _CASES["tables"].items()
 }
+# Their functions are those of the release before, character by character: the README says where.
+SAME_TEXT = {"7.5.7": "7.5.8", "8.5.7": "8.5.8"}
 RULES = [
-    (release, rule["repository"] == "pingcap/ticdc", rule["sends"])
+    (of, rule["repository"] == "pingcap/ticdc", rule["sends"])
     for rule in _VECTORS["rules"]
     for release in rule["releases"]
+    for of in (release, SAME_TEXT.get(release))
+    if of is not None
 ]
 START = 100
 COMMIT_TS = {"commit_ts=start-1": 99, "commit_ts=start": 100, "commit_ts=start+1": 101}
@@ -97,7 +101,7 @@ BETAS = [(release, sends) for release, _, sends in RULES if release.startswith("
 
 @pytest.mark.parametrize(("release", "sends"), BETAS)
 def test_a_beta_of_9_0_splits_as_it_was_seen_to(release: str, sends: dict[str, str]) -> None:
-    assert version_number("8.5.7") < version_number(release) < version_number("9.0.0")
+    assert version_number("8.5.8") < version_number(release) < version_number("9.0.0")
     for setting, output in sends.items():
         assert not list(differences(mode_of(f"v{release}", False, setting), "tikv", output))
 

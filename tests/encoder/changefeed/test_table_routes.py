@@ -261,6 +261,11 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         {"version": "8.5.7-release.1", "new_architecture": True},
         "of 8.5.7 or later: this is the new one of 8.5.7-release.1",
     ),
+    (
+        {"target-table": "x"},
+        {"version": "26.3.4", "new_architecture": True},
+        "TiCDC 26.3.4, which is TiDB X's, has no target-table",
+    ),
     # Proposed, and not merged.
     (
         {"topic": "{column:region}"},

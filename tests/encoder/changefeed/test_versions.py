@@ -57,13 +57,18 @@ TABLE: list[Row] = [
     (("7.2.0", "7.3.0"), "Canal/Open", NEVER, None),
     (("7.2.0", "7.3.0"), "CSV/Avro", HANDLE_KEY, None),
     (("7.4.0", "7.5.0", "7.5.2"), "ALL", ALWAYS, None),
-    (("7.5.3", "7.5.7"), "ALL", ALWAYS, NEVER),
+    (("7.5.3", "7.5.7", "7.5.8"), "ALL", ALWAYS, NEVER),
     # Release 8.1
     (("7.6.0", "8.0.0", "8.1.0"), "ALL", ALWAYS, None),
     (("8.1.1", "8.2.0", "8.5.3"), "ALL", ALWAYS, NEVER),
     # Two architectures, of which the old one is the default
-    (("8.5.4", "8.5.7", "9.0.0"), "ALL", ALWAYS, NEVER),
-    (("8.5.4 new", "8.5.7 new", "9.0.0 new"), "ALL", (HALVES, APPENDED), NEVER),
+    (("8.5.4", "8.5.7", "8.5.8", "9.0.0"), "ALL", ALWAYS, NEVER),
+    (
+        ("8.5.4 new", "8.5.7 new", "8.5.8 new", "9.0.0 new", "26.3.4 new"),
+        "ALL",
+        (HALVES, APPENDED),
+        NEVER,
+    ),
 ]
 PROTOCOLS = {
     "ALL": ("canal-json", "open-protocol", "csv"),
@@ -179,7 +184,7 @@ def test_a_version_without_raw_events_refuses_the_setting(version: str, protocol
 
 
 @pytest.mark.parametrize("raw", [False, True])
-@pytest.mark.parametrize("version", ["6.5.12", "7.1.6", "7.5.7", "8.5.3", "8.5.7"])
+@pytest.mark.parametrize("version", ["6.5.12", "7.1.6", "7.5.7", "7.5.8", "8.5.3", "8.5.8"])
 def test_a_row_that_leaves_a_clustered_key_is_split_by_tidb_whatever_is_set(
     version: str, raw: bool
 ) -> None:

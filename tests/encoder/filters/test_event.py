@@ -16,6 +16,7 @@ from ticdc_encoder.message import Message
 from ticdc_encoder.sql.parser import parse_create_table
 
 NEW: Any = {"version": "8.5.7", "new_architecture": True}
+NEWER: Any = {"version": "8.5.8", "new_architecture": True}
 CLASSIC: Any = {"version": "8.5.3"}
 URI = "kafka://h/orders?protocol=canal-json&enable-tidb-extension=true&partition-num=1"
 # Nonclustered: a change of its primary key is one UPDATE.
@@ -56,7 +57,7 @@ def summary(messages: Sequence[Message]) -> list[str]:
 
 
 ALL = ["delete 3", "delete 4", "update 2", "insert 1", "insert 5"]
-# The settings, what the new architecture sends of ROWS, and the old one.
+# The settings, what the new architecture of 8.5.7 sends of ROWS, and the old one.
 FILTERS: list[tuple[dict[str, Any], list[str], list[str]]] = [
     ({}, ALL, ALL),
     (
@@ -116,6 +117,41 @@ def test_each_filter_leaves_out_its_changes(
         changefeed = Changefeed(URI, filtered(settings), **made)
         assert sorted(summary(changefeed.encode(transaction))) == sorted(expected), made
         assert summary(changefeed.resolve(6)) == ["resolved"]
+
+
+# From 8.5.8 on, the kind of an UPDATE counts before it is split.
+WHOLE: list[tuple[dict[str, Any], str, list[str]]] = [
+    ({"ignore-event": ["update"]}, "8.5.7", ["delete 3", "delete 4", "insert 1", "insert 5"]),
+    ({"ignore-event": ["update"]}, "26.3.4", ["delete 3", "delete 4", "insert 1", "insert 5"]),
+    ({"ignore-event": ["update"]}, "8.5.8", ["delete 3", "insert 1"]),
+    ({"ignore-event": ["update"]}, "9.0.0", ["delete 3", "insert 1"]),
+    ({"ignore-event": ["all dml"]}, "8.5.8", []),
+    ({"ignore-event": ["delete"]}, "8.5.8", ["insert 1", "insert 5", "update 2"]),
+    ({"ignore-event": ["insert"]}, "8.5.8", ["delete 3", "delete 4", "update 2"]),
+    ({"ignore-event": ["update"], "matcher": ["shop.other"]}, "8.5.8", sorted(ALL)),
+    ({"ignore-update-old-value-expr": "n = 40"}, "8.5.8", sorted(ALL)),
+    ({"ignore-delete-value-expr": "n = 40"}, "8.5.8", sorted({*ALL} - {"delete 4"})),
+]
+
+
+@pytest.mark.parametrize(("settings", "version", "sent"), WHOLE)
+def test_an_update_that_is_ignored_whole_leaves_no_halves_from_8_5_8_on(
+    settings: dict[str, Any], version: str, sent: list[str]
+) -> None:
+    changefeed = Changefeed(URI, filtered(settings), version, new_architecture=True)
+    transaction = Transaction(5, tuple(change(name) for name in ROWS))
+    assert sorted(summary(changefeed.encode(transaction))) == sent
+
+
+def test_cloud_storage_leaves_no_halves_either() -> None:
+    uri = "file:///sink?protocol=canal-json&enable-tidb-extension=true"
+    transaction = Transaction(5, (change("move"),))
+    sent = []
+    for made in (NEW, NEWER):
+        changefeed = StorageChangefeed(uri, filtered({"ignore-event": ["update"]}), **made)
+        changefeed.encode(transaction)
+        sent.append(sum(file.content.count(b'"isDdl"') for file in changefeed.flush()))
+    assert sent == [2, 0]
 
 
 def test_two_filters_each_leave_something_out() -> None:

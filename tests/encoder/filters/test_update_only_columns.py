@@ -93,7 +93,10 @@ def test_cloud_storage_sends_them_all_the_same() -> None:
 
 @pytest.mark.parametrize(
     ("version", "new"),
-    [("8.5.7", False), ("8.5.7", True), ("9.0.0-beta.2.pre", False), ("9.0.0", False)],
+    [
+        *[("8.5.7", False), ("8.5.7", True), ("8.5.8", True), ("8.5.9", True)],
+        *[("9.0.0-beta.2.pre", False), ("9.0.0", False)],
+    ],
 )
 def test_no_release_or_beta_has_it(version: str, new: bool) -> None:
     message = r"ignore-update-only-columns needs TiCDC's new architecture, of 9\.0\.0 or later"

@@ -42,7 +42,7 @@ _MASTER = Version(9, 0, 0)
 WHOLE_OLD = version_number("9.0.0-beta.1")
 """The old architecture's Debezium has TiDB's types, DDL and resolved ts from here on: see
 `pkg/sink/codec/debezium` of pingcap/tiflow at v9.0.0-beta.1 and v9.0.0-beta.2.pre. The old
-architecture of 8.5.4 to 8.5.7 is its release-8.5 (`go.mod` of pingcap/ticdc), which has none."""
+architecture of 8.5.4 to 8.5.8 is its release-8.5 (`go.mod` of pingcap/ticdc), which has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

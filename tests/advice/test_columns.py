@@ -14,6 +14,8 @@ WORDS = (
     "CREATE TABLE t (id INT PRIMARY KEY, w VARCHAR(20) COLLATE utf8mb4_bin NOT NULL, "
     "UNIQUE KEY w (w))"
 )
+NAMED = "CREATE TABLE t (w VARCHAR(20) COLLATE utf8mb4_bin PRIMARY KEY, n INT)"
+TRUSTED = "--set target.rules=same-collations"
 
 
 def repairs_one_row_at_most(scene: Scene) -> None:
@@ -120,7 +122,7 @@ CASES = [
             types("run CONFIG"),
             target("ALTER TABLE t MODIFY w VARCHAR(20) COLLATE utf8mb4_general_ci NOT NULL"),
             upstream("INSERT INTO t VALUES (2, 'A')"),
-            types("run CONFIG --set target.rules=same-collations"),
+            types(f"run CONFIG {TRUSTED}"),
         ],
         "the rule same-collations trusts that this cannot be. Give the columns of that key",
         [
@@ -128,6 +130,23 @@ CASES = [
             types("verify CONFIG --repair --table {schema}.t", "run CONFIG"),
         ],
         on=("mariadb",),
+    ),
+    Case(
+        "a primary key was trusted to have the upstream's collation",
+        [
+            changefeed_begins,
+            upstream(NAMED, "INSERT INTO t VALUES ('a', 1)"),
+            types("run CONFIG"),
+            target("ALTER TABLE t MODIFY w VARCHAR(20) COLLATE utf8mb4_general_ci NOT NULL"),
+            upstream("INSERT INTO t VALUES ('A', 2)"),
+            types(f"run CONFIG --set target.on_drift=overwrite {TRUSTED}"),
+        ],
+        "the rule same-collations trusts that this cannot be. Give the columns of that key",
+        [
+            target("ALTER TABLE t MODIFY w VARCHAR(20) COLLATE utf8mb4_bin NOT NULL"),
+            types("verify CONFIG --repair --table {schema}.t", "run CONFIG"),
+        ],
+        on=("mariadb", "mysql"),
     ),
     Case(
         "a zero date goes into a text column of PostgreSQL",

@@ -19,6 +19,13 @@ BEGUN = [changefeed_begins, upstream(T, "INSERT INTO t VALUES (1, 'one')"), type
 LATER = upstream("INSERT INTO t VALUES (2, 'two')", "UPDATE t SET name = 'uno' WHERE id = 1")
 
 LATER_STILL = upstream("INSERT INTO t VALUES (3, 'three')", "DELETE FROM t WHERE id = 1")
+WAITING = [
+    LATER,
+    target("ALTER TABLE t ADD COLUMN w INT"),
+    upstream("ALTER TABLE t ADD COLUMN w INT DEFAULT 7"),
+    types("run CONFIG"),
+]
+"""A DDL that waits for an operator, since there is such a column already."""
 KEYLESS = upstream("CREATE TABLE log (name VARCHAR(20))", "INSERT INTO log VALUES ('first')")
 
 
@@ -41,6 +48,18 @@ CASES = [
         [*BEGUN, types("forget CONFIG")],
         GO_ON,
         [LATER, types("run CONFIG --from-ts …")],
+    ),
+    Case(
+        "whoever forgot a changefeed goes on with the DDL that was pending",
+        [*BEGUN, *WAITING, types("forget CONFIG")],
+        GO_ON,
+        [
+            hears("which reads the pending DDL"),
+            upstream("INSERT INTO t (id) VALUES (3)"),
+            types("run CONFIG --from-ts …"),
+            target("ALTER TABLE t DROP COLUMN w"),
+            types("run CONFIG"),
+        ],
     ),
     Case(
         "whoever forgot a changefeed begins anew",

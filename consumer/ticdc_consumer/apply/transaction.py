@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from ticdc_consumer import failpoints
 from ticdc_consumer.apply.step import Applied, Counts, Step
-from ticdc_consumer.config.choices import SAME_COLLATIONS
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.context import DdlContext
@@ -87,7 +86,7 @@ def _write(
     for table, keys in change.deletes():
         failpoints.hit("S9")
         layout, *copies = step.with_copy(change.layouts[table])
-        with _writing(target, layout, options):
+        with _writing(target, layout):
             counts = applied.of(layout)
             for copy in copies:
                 target.delete(copy, keys)
@@ -98,7 +97,7 @@ def _write(
     for table, rows in change.rows():
         failpoints.hit("S10")
         layout, *copies = step.with_copy(change.layouts[table])
-        with _writing(target, layout, options):
+        with _writing(target, layout):
             counts = applied.of(layout)
             for copy in copies:
                 target.insert(copy, rows, "stop")
@@ -107,7 +106,7 @@ def _write(
     for staged in change.staged:
         failpoints.hit("P4")
         layout, *copies = step.with_copy(change.layouts[staged.table])
-        with _writing(target, layout, options):
+        with _writing(target, layout):
             counts = applied.of(layout)
             for copy in copies:
                 target.publish(copy, staged.name, "stop")
@@ -116,14 +115,14 @@ def _write(
 
 
 @contextmanager
-def _writing(target: Target, layout: Layout, options: Settings) -> Iterator[None]:
+def _writing(target: Target, layout: Layout) -> Iterator[None]:
     """What is raised inside is about this table, and says how to go on."""
     with about((layout.schema, layout.table)):
         try:
             with target.errors(layout):
                 yield
         except KeyTaken as refusal:
-            way = _ALTER if SAME_COLLATIONS in options.rules else _REPAIR
+            way = _ALTER if layout.exact else _REPAIR
             raise KeyTaken(f"{refusal}: {way.format(name=layout.name)}") from refusal
 
 

@@ -1,11 +1,13 @@
 """The changefeeds of a target: all of them, and the end of one, which the target forgets."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ticdc_encoder.tso import lag, with_time
 
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.state.activity.stored import StoredActivity, read_all
+from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.loading import LoadNotes
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.target import Target
@@ -45,14 +47,16 @@ def _status(target: Target, name: str, stored: StoredActivity | None) -> Changef
 @dataclass(frozen=True, slots=True)
 class Ended:
     """A changefeed that the target has forgotten. `dropped_tables` are those that were dropped
-    upstream and are kept, `tables` those that it filled, both quoted. `at_one_ts` is whether all
-    tables are the upstream's as of R: no DDL was pending, no table set aside or being loaded."""
+    upstream and are kept, `tables` those that it filled, both quoted. All tables are the upstream's
+    as of `snapshot_ts`, before the DDL `pending` if it is not empty; None if they are not all of
+    one timestamp, since a table was set aside or being loaded, or a DDL was begun."""
 
     changefeed: str
     resolved_ts: int
     dropped_tables: tuple[str, ...]
     tables: tuple[str, ...] = ()
-    at_one_ts: bool = True
+    snapshot_ts: int | None = None
+    pending: str = ""
 
     def __str__(self) -> str:
         left = (
@@ -70,11 +74,12 @@ class Ended:
         anew = "begin anew by: ticdc-consumer load CONFIG --replace"
         if not self.resolved_ts:
             return f"; {anew}" if self.tables else ""
-        if not self.at_one_ts:
+        if self.snapshot_ts is None:
             return f"; not all of its tables were at this R: {anew}"
+        again = f", which reads the pending DDL {self.pending} again" if self.pending else ""
         return (
             f"; go on with these tables by: ticdc-consumer run CONFIG --from-ts "
-            f"{self.resolved_ts - 1}, or {anew}"
+            f"{self.snapshot_ts}{again}, or {anew}"
         )
 
     def to_json(self) -> dict[str, object]:
@@ -91,7 +96,8 @@ def end(target: Target, options: Settings) -> Ended:
     """Ends the changefeed, and gives what is left of it. Tables that were being loaded beside those
     in use are dropped. Raises `Stop` if there is none."""
     store = Store(target, options.changefeed)
-    if store.read() is None:
+    state = store.start(options.takeover_after)  # from here on no consumer changes anything
+    if state is None:
         raise store.unknown()
     dropped_tables = [
         target.quote(of.target_schema, of.target_table) for of in store.ledger.dropped()
@@ -104,13 +110,32 @@ def end(target: Target, options: Settings) -> Ended:
     ]
     notes = LoadNotes(target, options.changefeed)
     copies = [load.beside for load in notes.beside()] if notes.progress() else []
-    at_one_ts = not (copies or store.ledger.pending() or store.quarantine.tables())
-    last_state = store.end(options.takeover_after)
-    if last_state is None:
+    pending = store.ledger.pending()
+    snapshot_ts = _snapshot_ts(state.resolved_ts, store.ledger.entries())
+    if copies or store.quarantine.tables():
+        snapshot_ts = None
+    if store.end(options.takeover_after) is None:
         raise store.unknown()
     for copy in filter(None, copies):
         with target.transaction():
             for text in target.drop_table(*copy):
                 target.execute(text).close()
-    resolved_ts = last_state.resolved_ts
-    return Ended(options.changefeed, resolved_ts, tuple(dropped_tables), tuple(tables), at_one_ts)
+    return Ended(
+        options.changefeed,
+        state.resolved_ts,
+        tuple(dropped_tables),
+        tuple(tables),
+        snapshot_ts,
+        pending[0].id if pending else "",
+    )
+
+
+def _snapshot_ts(resolved_ts: int, ledger: Sequence[LedgerEntry]) -> int | None:
+    """Of which timestamp tables at R are a snapshot: R - 1, or before the DDL that wait, whose
+    commit_ts no row has. None if one of that commit_ts is done already, or begun."""
+    first = next((entry for entry in ledger if entry.state == "pending"), None)
+    if first is None:
+        return resolved_ts - 1
+    same = [entry for entry in ledger if entry.commit_ts == first.commit_ts]
+    whole = all(each.state == "pending" and not (each.begun or each.instead) for each in same)
+    return first.commit_ts - 1 if whole else None

@@ -30,13 +30,15 @@ def _by_bytes(type_: ColumnType) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TypeRules:
-    """What a target says of columns; `quote` quotes a column's name."""
+    """What a target says of columns; `quote` quotes a column's name. `trusting`: a unique key that
+    `merges` is taken all the same, and its layout is `exact`."""
 
     dialect: str
     quote: Callable[[str], str]
     codec: Codec
     merges: Merges
     finer: Finer = _by_bytes
+    trusting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,9 @@ def fit(
         with problems:
             columns.append(_mapped(rules, name, column, column.name in key, target, definition))
     placed = [each for each in columns if each.existing is not None]
-    for refusal in _refusals(rules, name, target, placed, keys_only):
+    coarse = [*_coarse(rules, name, target, placed)]
+    unfilled = [] if keys_only else [*_unfilled(name, target, placed)]
+    for refusal in unfilled if rules.trusting else unfilled + coarse:
         with problems:
             raise refusal
     problems.require_none()
@@ -91,8 +95,9 @@ def fit(
         ),
         codecs=tuple(each.codec for each in columns),
         key=tuple(key),
-        upsert=_upsert(target, names, arbiters, list(targets.values())),
+        upsert=not coarse and _upsert(target, names, arbiters, list(targets.values())),
         elements=tuple(each.elements for each in columns),
+        exact=bool(coarse),
     )
 
 
@@ -190,18 +195,22 @@ def labelled(type_: ColumnType, in_key: bool) -> str:
     return type_.name
 
 
-def _refusals(
-    rules: TypeRules, name: str, target: TargetTable, placed: Sequence[_Placed], keys_only: bool
-) -> Iterator[Stop]:
-    """Columns that nothing fills, and unique keys that are too coarse."""
+def _unfilled(name: str, target: TargetTable, placed: Sequence[_Placed]) -> Iterator[Stop]:
+    """Columns that nothing fills."""
     filled = {each.existing.name for each in placed if each.existing is not None}
-    for column in target.columns if not keys_only else ():
+    for column in target.columns:
         free = column.nullable or column.has_default or column.generated or column.identity_always
         if not free and column.name not in filled:
             yield Stop(
                 f"{name}: the target column {column.name} is NOT NULL without a default, and the "
                 "source has no such column; give it a default or let it take NULL, then start again"
             )
+
+
+def _coarse(
+    rules: TypeRules, name: str, target: TargetTable, placed: Sequence[_Placed]
+) -> Iterator[Stop]:
+    """Unique keys that take for equal what upstream holds apart."""
     for unique in target.unique_keys:
         for each in placed:
             existing = each.existing

@@ -93,7 +93,9 @@ class Layout:
     per source column, `codecs` beside it the name of its conversion ("skip" if the target
     generates the column itself); `elements` beside it the labels of ENUM and SET if the
     conversion needs them. `upsert`: the table has no unique key besides the fold key. Without a
-    `key` nothing identifies a row: equal rows are counted instead. If the table is shared with
+    `key` nothing identifies a row: equal rows are counted instead. `exact`: the target may take two
+    keys for one that upstream holds apart, so that keys are compared byte by byte as well, and no
+    row takes another's place. If the table is shared with
     others (`[tables.merge]`), `shard` is what the last column of `source` and of `key` holds in
     every row; no message has it."""
 
@@ -108,6 +110,7 @@ class Layout:
     upsert: bool
     elements: tuple[tuple[str, ...], ...] = ()
     shard: str | None = None
+    exact: bool = False
 
     @property
     def sent(self) -> "Layout":

@@ -17,7 +17,7 @@ from support.canonical_rows import (
     row_payloads,
 )
 from ticdc_consumer.config.choices import SAME_COLLATIONS
-from ticdc_consumer.errors import ALTER_IT, Denied, Retry, Stop, Unavailable
+from ticdc_consumer.errors import ALTER_IT, Denied, KeyTaken, Retry, Stop, Unavailable
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import Layout, UniqueKey
 from ticdc_consumer.targets.mysql.bulk import MySqlBulk
@@ -637,6 +637,27 @@ def test_a_coarser_collation_of_a_unique_key_is_refused(target: MySql) -> None:
         laid_out(target, defined(upstream.format("")))
     laid_out(target, defined(upstream.format(" COLLATE utf8mb4_general_ci")))
     laid_out(target, defined(upstream.format("")), rules=frozenset({"same-collations"}))
+
+
+COARSE = "CREATE TABLE t (k VARCHAR(9) COLLATE utf8mb4_general_ci, n INT, v INT, PRIMARY KEY ({}))"
+TRUSTED = frozenset({SAME_COLLATIONS})
+
+
+@pytest.mark.parametrize("key", ["k", "k, n", "n, k"])
+@pytest.mark.parametrize("on_drift", ["stop", "overwrite"])
+def test_a_row_under_a_trusted_collation_takes_no_other_rows_place(
+    target: MySql, key: str, on_drift: str
+) -> None:
+    target.execute(COARSE.format(key))
+    upstream = defined(COARSE.format(key).replace("general_ci", "bin"))
+    layout = laid_out(target, upstream, rules=TRUSTED)
+    load(target, layout, [["a", "1", "1"], ["b", "1", "2"]])
+    load(target, layout, [["a", "1", "3"]])  # it is found by its own bytes
+    load(target, layout, [], [[{"k": "A", "n": "1"}[column] for column in layout.key]])
+    assert contents(target, layout) == [("a", 1, 3), ("b", 1, 2)]
+    with pytest.raises(KeyTaken, match=r"shop\.t: "):
+        load(target, layout, [["A", "1", "4"]], on_drift=on_drift)
+    assert contents(target, layout) == [("a", 1, 3), ("b", 1, 2)]
 
 
 def test_a_new_table_holds_apart_what_upstream_does(target: MySql) -> None:

@@ -19,6 +19,7 @@ from ticdc_consumer.targets.column_mapping import SKIP
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.mysql import errors as refusals
 from ticdc_consumer.targets.mysql.dialects import Dialect
+from ticdc_consumer.targets.mysql.encode import by_bytes, is_text
 
 ROWS = 1_000
 BYTES = 1 << 20
@@ -80,12 +81,12 @@ class MySqlBulk(StagingBulk):
     ) -> Iterator[bytes]:
         """The statements for all rows of these keys."""
         names = [layout.columns[position] for position in layout.key_positions()]
-        single = len(names) == 1
+        single = len(names) == 1 and not layout.exact
         if single and layout.codecs[layout.key_positions()[0]] == "integer":
             # In the primary key's order: a third faster. Near enough for long ones.
             numbers = keys.cast(pa.string()).cast(pa.float64())
             keys = keys.take(pc.sort_indices(numbers))
-        if single or self._dialect.row_keys:
+        if single or (self._dialect.row_keys and not layout.exact):
             where = names[0] if single else f"({', '.join(names)})"
             before, between, after = f"{where} IN (".encode(), b",", b")"
         else:
@@ -98,10 +99,7 @@ class MySqlBulk(StagingBulk):
     def delete_rows(self, layout: Layout, rows: pa.BinaryArray) -> int:
         """One statement for all rows that are equal: they are found by all of their columns."""
         columns = ", ".join(
-            # Byte by byte, whatever the column's collation takes for equal.
-            f"CAST(CONVERT({name} USING utf8mb4) AS BINARY)"
-            if codec.partition(":")[0] == "text"
-            else name
+            by_bytes(name) if is_text(codec) else name
             for name, codec in zip(layout.columns, layout.codecs, strict=True)
             if codec != SKIP
         )
@@ -135,13 +133,13 @@ class MySqlBulk(StagingBulk):
         columns = _columns(layout)
         text = f"{before} SELECT {columns} FROM {stage}{after}"  # noqa: S608
         affected = self._write(layout, text.encode())[0]
-        if on_drift == "stop" or layout.upsert:
+        if not _replaces(layout, on_drift):
             return 0
         cursor = self._connection.exec_driver_sql(f"SELECT count(*) FROM {stage}")  # noqa: S608
         return affected - int(cursor.scalar() or 0)
 
     def insert(self, layout: Layout, rows: pa.BinaryArray, on_drift: OnDrift) -> int:
-        replaces = on_drift == "overwrite" and not layout.upsert
+        replaces = _replaces(layout, on_drift)
         replaced = start = 0
         for text, count in self._inserts(layout, rows, on_drift):
             with _naming_large_rows(layout, rows[start : start + count]):
@@ -162,10 +160,7 @@ class MySqlBulk(StagingBulk):
     def _words(self, layout: Layout, on_drift: OnDrift) -> tuple[str, str]:
         """The text before and after the rows."""
         written = [i for i, codec in enumerate(layout.codecs) if codec != SKIP]
-        # REPLACE deletes what holds a unique value of the new row, by any key: also one over a
-        # prefix or an expression. NULLs are in nobody's way.
-        replaces = on_drift == "overwrite" and not layout.upsert
-        verb = "REPLACE" if replaces else "INSERT"
+        verb = "REPLACE" if _replaces(layout, on_drift) else "INSERT"
         after = _on_duplicate(layout, written) if layout.upsert else ""
         return f"{verb} INTO {layout.relation} ({_columns(layout)})", after
 
@@ -253,6 +248,13 @@ def _naming_large_rows(layout: Layout, rows: pa.BinaryArray) -> Iterator[None]:
             raise
         largest = max(rows.to_pylist(), key=len)
         raise refusals.too_large(error, layout, _row(layout, largest)) from error
+
+
+def _replaces(layout: Layout, on_drift: OnDrift) -> bool:
+    """Whether REPLACE deletes what holds a unique value of the new row, by any key: also one over a
+    prefix or an expression. NULLs are in nobody's way. What an exact layout's row would replace may
+    be another row of upstream's."""
+    return on_drift == "overwrite" and not layout.upsert and not layout.exact
 
 
 def _columns(layout: Layout) -> str:

@@ -47,22 +47,34 @@ def encode_rows(layout: Layout, arrays: Sequence[pa.Array]) -> pa.BinaryArray:
 
 def encode_keys(layout: Layout, arrays: Sequence[pa.Array]) -> pa.BinaryArray:
     """The literal of the key. For several columns: a tuple of literals, or a comparison with each,
-    as the dialect compares them best. Equal keys have equal payloads: numbers and fractions of
-    seconds are brought to their shortest form."""
+    as the dialect compares them best; of an exact layout, two comparisons with a text. Equal keys
+    have equal payloads: numbers and fractions of seconds are brought to their shortest form."""
     pieces = []
     for position, array in zip(layout.key_positions(), arrays, strict=True):
         if array.null_count:
             raise WireError(f"{_where(layout, position)}: NULL in a key column")
         pieces.append(_literal(layout, position, array, _SHORTEST))
-    if len(pieces) == 1:
+    if len(pieces) == 1 and not layout.exact:
         return _joined(pieces, "", "")
-    if DIALECTS[layout.dialect].row_keys:
+    if DIALECTS[layout.dialect].row_keys and not layout.exact:
         return _joined(pieces, "(", ")")
-    names = [layout.columns[position] for position in layout.key_positions()]
-    compared = [
-        (f"{name}={before}", *rest) for name, (before, *rest) in zip(names, pieces, strict=True)
-    ]
+    compared = []
+    for position, (before, *rest) in zip(layout.key_positions(), pieces, strict=True):
+        name = layout.columns[position]
+        compared.append((f"{name}={before}", *rest))
+        if layout.exact and is_text(layout.codecs[position]):
+            # The first comparison finds the key's place in the index.
+            compared.append((f"{by_bytes(name)}={before}", *rest))
     return _joined(compared, "(", ")", " AND ")
+
+
+def is_text(codec: str) -> bool:
+    return codec.partition(":")[0] == "text"
+
+
+def by_bytes(name: str) -> str:
+    """A column of text that is compared byte by byte, whatever its collation takes for equal."""
+    return f"CAST(CONVERT({name} USING utf8mb4) AS BINARY)"
 
 
 Piece = tuple[str, pa.Array, str]

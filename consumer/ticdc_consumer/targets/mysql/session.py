@@ -1,6 +1,6 @@
 """One session of a MySQL, MariaDB or TiDB server."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 from typing import ClassVar, TypeVar
 
@@ -29,6 +29,7 @@ from ticdc_consumer.targets.mysql import errors as refusals
 from ticdc_consumer.targets.mysql.bulk import MySqlBulk
 from ticdc_consumer.targets.mysql.collations import ignores_letters, merges, new_collation
 from ticdc_consumer.targets.mysql.dialects import MARIADB, MYSQL, TIDB, Dialect, dialect_of
+from ticdc_consumer.targets.mysql.encode import is_text
 from ticdc_consumer.targets.mysql.fence import find_session, holder_of, take_session_lock
 from ticdc_consumer.targets.mysql.names_case import NamesCase, NamesFold
 from ticdc_consumer.targets.mysql.privileges import Account
@@ -317,13 +318,13 @@ class MySql(Target):
         return not self.differences.wide_names and any(map(is_wide, filter(None, names)))
 
     def type_rules(self, rules: frozenset[str]) -> TypeRules:
-        trusted = SAME_COLLATIONS in rules
         return TypeRules(
             self.dialect,
             self._quote,
             lambda type_, existing, _: types.codec(type_, existing, self.differences, rules),
-            lambda collation, type_: not trusted and merges(collation, type_, self.differences),
+            lambda collation, type_: merges(collation, type_, self.differences),
             lambda type_: new_collation(type_, self.differences),
+            trusting=SAME_COLLATIONS in rules,
         )
 
     def layout(
@@ -338,25 +339,24 @@ class MySql(Target):
         layout = super().layout(source, key, target, definition, rules, keys_only)
         widest = self.differences.widest_values_bit
         wide = any(c.type.name == "bit" and (c.type.length or 64) > widest for c in source.columns)
-        if SAME_COLLATIONS not in rules:
-            layout = replace(layout, codecs=self._wary(layout, target))
+        if ignoring := self._ignoring(target):
+            trusting = SAME_COLLATIONS in rules
+            layout = (
+                replace(layout, exact=True, upsert=False)
+                if trusting
+                else replace(layout, codecs=_wary(layout, ignoring))
+            )
         # Without an upsert, present keys are deleted and inserted.
         return replace(layout, upsert=False) if wide else layout
 
-    def _wary(self, layout: Layout, target: TargetTable) -> tuple[str, ...]:
-        """The codecs, of which those refuse letters that a unique key would ignore."""
+    def _ignoring(self, target: TargetTable) -> set[str]:
+        """The columns of unique keys that ignore letters, quoted."""
         in_keys = {name for key in target.unique_keys for name in key.columns}
-        wary = {
+        return {
             self._quote(column.name)
             for column in target.columns
             if column.name in in_keys and ignores_letters(column.collation, self.differences)
         }
-        return tuple(
-            codec.replace("text", types.WARY_TEXT, 1)
-            if name in wary and codec.partition(":")[0] == "text"
-            else codec
-            for name, codec in zip(layout.columns, layout.codecs, strict=True)
-        )
 
     # What DDL needs to know.
 
@@ -486,6 +486,14 @@ class TiDb(MySql):
             f"CREATE TEMPORARY TABLE {name} LIKE {source}",
             f"INSERT INTO {name} ({columns}) SELECT {columns} FROM {source}{where}",  # noqa: S608
         ]
+
+
+def _wary(layout: Layout, ignoring: Set[str]) -> tuple[str, ...]:
+    """The codecs, of which those of `ignoring` columns refuse the letters that these ignore."""
+    return tuple(
+        codec.replace("text", types.WARY_TEXT, 1) if name in ignoring and is_text(codec) else codec
+        for name, codec in zip(layout.columns, layout.codecs, strict=True)
+    )
 
 
 TARGETS: dict[str, type[MySql]] = {target.dialect: target for target in (MySql, MariaDb, TiDb)}

@@ -18,7 +18,6 @@ from support.upstream_tidb import upstream
 def scene(
     case: Case,
     server: str,
-    mock_kafka: brokers.Mock,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -28,7 +27,8 @@ def scene(
     url: str = request.getfixturevalue(f"{server}_url")
     commands(LocalSpark(2), monkeypatch)
     with fresh_database(server_address("TIDB_URL")) as tidb_url, upstream(tidb_url) as tidb:
-        feed = Feed(mock_kafka)
+        kafka: brokers.Kafka = request.getfixturevalue(f"{case.kafka}_kafka")
+        feed = Feed(kafka, case.protocol)
         settings = {
             "source__upstream": tidb.url,
             "tables__route": f'{{"*.*" = "{own_schema(url)}.{{table}}"}}',
@@ -40,6 +40,7 @@ def scene(
         try:
             yield scene
         finally:
+            scene.ends_run()
             scene.target(*scene.leaves)
 
 

@@ -1,8 +1,6 @@
 """Values that a DDL gives existing rows, and that TiCDC does not send."""
 
 import re
-from contextlib import chdir
-from pathlib import Path
 
 from support.advice import (
     START,
@@ -27,13 +25,9 @@ def altered_elsewhere(scene: Scene) -> None:
 
 def runs_what_is_suggested(scene: Scene) -> None:
     """In the place of the DDL, from FILE."""
-    found = re.search(
-        r"perhaps by: (.*?) \(this may .* --ddl-run (\S+) FILE", scene.said, re.DOTALL
-    )
+    found = re.search(r"perhaps by: (.*?) \(this may ", scene.said, re.DOTALL)
     assert found, scene.said
-    with chdir(Path(scene.command.file).parent):
-        Path("FILE").write_text(found[1])
-        scene.types(f"{START} --ddl-run {found[2]} FILE")
+    scene.types_in_place(found[1])
 
 
 CASES = [

@@ -7,7 +7,9 @@ how that ends.
 import re
 import shlex
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, chdir
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -19,6 +21,7 @@ from ticdc_encoder.formats.elements import enum_reader
 from ticdc_encoder.sql.parser import parse_create_table
 from ticdc_encoder.values import FAMILIES
 
+from support.diagnoses import running
 from support.torture_cli import Command, Outcome
 from support.torture_topics import Feed
 from support.upstream_tidb import Upstream
@@ -50,6 +53,7 @@ class Scene:
         self.leaves: list[str] = []
         """SQL of the target that removes what goes beyond the test's own database."""
         self._sends = False
+        self._running = ExitStack()
         self._tables: dict[str, Table] = {}
         self._rows: dict[str, Rows] = {}
 
@@ -136,15 +140,36 @@ class Scene:
             assert found, f"nothing says {line!r}, but: {self.heard}"
             line = str(found[-1])
         line = re.sub(r"\bTABLE\b", f"{self.tidb.schema}.t", line)
-        name, *words = shlex.split(line.replace("--from-ts TS", f"--from-ts {self.snapshot}"))
+        name, *words = shlex.split(re.sub(r"\bTS\b", str(self.snapshot), line))
         words.remove(CONFIG)
         words += ["--yes"] if name == "forget" else []  # the answer to its question
-        if name == "run":
-            outcome = self.command(*words, **self.settings)
-        else:
-            outcome = self.command.command(name, *words, **self.settings)
+        with chdir(self.folder):
+            if name == "run":
+                outcome = self.command(*words, **self.settings)
+            else:
+                outcome = self.command.command(name, *words, **self.settings)
         self.code, self.said = outcome.code, self._said(outcome)
         self.heard += self.said
+
+    def types_in_place(self, sql: str) -> None:
+        """Has this SQL run in the place of the DDL that waits, as was said."""
+        found = re.findall(r"--ddl-run (\S+) FILE", self.heard)
+        assert found, self.heard
+        Path(self.folder, "FILE").write_text(sql)
+        self.types(f"{START} --ddl-run {found[-1]} FILE")
+
+    def begins_run(self, **settings: Any) -> None:
+        """A consumer that goes on until `ends_run`."""
+        self._running.enter_context(running(self.command, **self.settings, **settings))
+
+    def ends_run(self) -> None:
+        """Ends that consumer, if there is one."""
+        self._running.close()
+
+    @property
+    def folder(self) -> Path:
+        """That of the configuration, in which commands are typed."""
+        return Path(self.command.file).parent
 
     def _said(self, outcome: Outcome) -> str:
         """With CONFIG for the name of the file, which some messages have."""
@@ -255,6 +280,21 @@ def types(*lines: str) -> Step:
     return step
 
 
+def in_place(sql: str) -> Step:
+    """SQL that is run in the place of the DDL that waits."""
+    return lambda scene: scene.types_in_place(sql)
+
+
+def run_begins(**settings: Any) -> Step:
+    """A consumer that goes on beside what follows."""
+    return lambda scene: scene.begins_run(**settings)
+
+
+def run_ends(scene: Scene) -> None:
+    """Somebody ends it."""
+    scene.ends_run()
+
+
 def types_again(line: str) -> Step:
     """The command that was typed before, without an option or with one that was said to add."""
 
@@ -301,6 +341,8 @@ class Case:
     settings: dict[str, Any] = field(default_factory=dict)
     """With None one is left out."""
     on: tuple[str, ...] = ("sqlite", "mariadb")
+    protocol: str = "canal-json"
+    kafka: Literal["mock", "real"] = "mock"
 
     def __str__(self) -> str:
         return self.name

@@ -357,8 +357,8 @@ def _import(arguments: argparse.Namespace) -> int:
         state = imported(target, options, document)
     print_out(
         f"changefeed {options.changefeed} goes on from R = {with_time(state.resolved_ts)}, which is"
-        " right only if the tables hold the rows of that R: prove it with `ticdc-consumer verify`,"
-        " go on with `ticdc-consumer run`"
+        " right only if the tables hold the rows of that R: prove it with `ticdc-consumer verify "
+        "CONFIG`, go on with `ticdc-consumer run CONFIG`"
     )
     return 0
 

@@ -326,8 +326,7 @@ FILTERED_OUT = KnownCause(
 NO_TOPICS = KnownCause(
     "topics-changed",
     "a topic is missing",
-    "find out who deleted it; after a topic was recreated, start a new changefeed from a new "
-    "snapshot",
+    f"find out who deleted it; once it exists again, {LOAD_ANEW.replace('CONFIG', '{config}')}",
     _no_topics,
 )
 REGISTRY_AWAY = KnownCause(

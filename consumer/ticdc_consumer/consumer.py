@@ -275,7 +275,6 @@ class Consumer:
         retries = self.options.retries
         with self.store.lease.explaining():
             entry = run_by_operator(self.target, self.store, entry_id, sql, retries)
-            self.store.reconnect()  # what the SQL set for its session ends with it
             self._tables.learn(self.store.ledger)
         return entry
 

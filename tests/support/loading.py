@@ -236,7 +236,8 @@ def crashes(url: str) -> Iterator[tuple[Bank, Callable[[Callable[[], object]], b
                 with crash_at(here.target, statement) as ran, suppress(Crash):  # noqa: B023
                     work()
                 reached.append("" in ran)  # noqa: B023
-                here.target.connection.invalidate()  # noqa: B023
+                if not here.target.connection.closed:  # noqa: B023
+                    here.target.connection.invalidate()  # noqa: B023
                 return reached[-1]  # noqa: B023
 
             reached: list[bool] = []

@@ -422,7 +422,7 @@ def _run_alone(context: DdlContext, entry: LedgerEntry) -> Alteration:
 def _execute(target: Target, work: Alteration) -> None:
     for text in work.statements:
         failpoints.hit("D1")
-        target.execute(text)
+        target.run_ddl(text)
         failpoints.hit("D2")
 
 

@@ -44,6 +44,9 @@ def _status(target: Target, name: str, stored: StoredActivity | None) -> Changef
     return ChangefeedStatus(name, resolved_ts, lag(resolved_ts), pending, stored, aside)
 
 
+_ANEW = "begin anew by: ticdc-consumer load CONFIG --replace"
+
+
 @dataclass(frozen=True, slots=True)
 class Ended:
     """A changefeed that the target has forgotten. `dropped_tables` are those that were dropped
@@ -59,6 +62,8 @@ class Ended:
     pending: str = ""
 
     def __str__(self) -> str:
+        if not self.resolved_ts:
+            return f"changefeed {self.changefeed} is ended; {self._without_r()}"
         left = (
             f"; dropped tables that were kept are left: {', '.join(self.dropped_tables)}"
             if self.dropped_tables
@@ -71,15 +76,21 @@ class Ended:
         )
 
     def _way_on(self) -> str:
-        anew = "begin anew by: ticdc-consumer load CONFIG --replace"
-        if not self.resolved_ts:
-            return f"; {anew}" if self.tables else ""
         if self.snapshot_ts is None:
-            return f"; not all of its tables were at this R: {anew}"
+            return f"; not all of its tables were at this R: {_ANEW}"
         again = f", which reads the pending DDL {self.pending} again" if self.pending else ""
         return (
             f"; go on with these tables by: ticdc-consumer run CONFIG --from-ts "
-            f"{self.snapshot_ts}{again}, or {anew}"
+            f"{self.snapshot_ts}{again}, or {_ANEW}"
+        )
+
+    def _without_r(self) -> str:
+        """Only a load fills tables before there is an R."""
+        if not self.tables:
+            return "it had no R yet, and had filled no table"
+        return (
+            f"its first load was not complete, so there is no R at which {', '.join(self.tables)} "
+            f"equal the upstream's: {_ANEW}"
         )
 
     def to_json(self) -> dict[str, object]:

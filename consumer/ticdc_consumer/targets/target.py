@@ -59,6 +59,9 @@ class Target(ABC):
     begin_statement: ClassVar[str] = "BEGIN"
     before_ddl: ClassVar[str] = ""
     """A statement that must run between the rows and the DDL of one transaction."""
+    back_to_own: ClassVar[str] = ""
+    """What follows SQL that is not the consumer's, which may have set anything for its session: it
+    keeps what that SQL did, and lets the consumer's tables be found again."""
     unsigned_bigint_is_text: ClassVar[bool] = False
     """Whether new columns hold an unsigned BIGINT as text, which compares by its digits."""
     has_zero_dates: ClassVar[bool] = True
@@ -181,6 +184,10 @@ class Target(ABC):
         """One statement as the driver takes it; nothing in it is changed or logged."""
         with self._asking():
             return self.connection.exec_driver_sql(statement, parameters, _PLAIN)
+
+    def run_ddl(self, statement: str) -> None:
+        """One statement that this target's `create_table` or `alter_table` gave."""
+        self.execute(statement).close()
 
     def query(self, statement: str, *parameters: Any) -> list[tuple[Any, ...]]:
         """All rows of a statement."""

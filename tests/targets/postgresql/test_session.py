@@ -1,6 +1,7 @@
 import json
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pytest
 import sqlalchemy as sa
@@ -18,7 +19,9 @@ from support.golden import scenario
 from ticdc_consumer.config.choices import ZERO_DATE_AS_NULL
 from ticdc_consumer.errors import Denied, Retry, Stop, Unavailable
 from ticdc_consumer.state.store import Store
+from ticdc_consumer.targets.layout import Reference
 from ticdc_consumer.targets.postgresql.bulk import FEW_ROWS
+from ticdc_consumer.targets.postgresql.create import add_reference
 from ticdc_consumer.targets.postgresql.session import PostgreSQL
 from ticdc_encoder.column import BINARIES
 
@@ -360,6 +363,45 @@ def test_a_deferred_foreign_key_is_checked_at_commit(target: PostgreSQL) -> None
     with pytest.raises(Stop, match=r'child: .*foreign key constraint "fk".*Key \(p\)=\(9\)'):
         load(target, child, [["1", "9"]])
     assert contents(target, child) == []
+
+
+@pytest.mark.parametrize(
+    ("child", "kept"),
+    [
+        ("child (id int PRIMARY KEY, p int)", "NOT VALID"),
+        ("child (id int PRIMARY KEY, p int) PARTITION BY RANGE (id)", "left out"),
+    ],
+)
+@pytest.mark.parametrize("within", [True, False])
+def test_a_foreign_key_that_rows_violate_is_not_valid_or_left_out(
+    target: PostgreSQL, child: str, kept: str, within: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    if kept == "left out" and target.query("SHOW server_version_num")[0][0] >= "180000":
+        kept = "NOT VALID"
+    created(target, PARENT)
+    target.execute(f"CREATE TABLE {child}")
+    if "PARTITION" in child:
+        target.execute("CREATE TABLE part PARTITION OF child FOR VALUES FROM (0) TO (9)")
+    target.execute("INSERT INTO child VALUES (1, 9)")
+    added = Reference("fk", ("p",), None, "parent", ("id",))
+    with target.transaction() if within else nullcontext():
+        target.run_ddl(add_reference(target, None, "child", added))
+    (told,) = [record.getMessage() for record in caplog.records]
+    assert told.endswith(f" is {kept}: rows of the upstream violate it")
+    assert len(target.references(None, "child")) == (kept == "NOT VALID")
+
+
+def test_rows_that_violate_a_key_not_valid_are_written_again_where_it_may_be_off(
+    target: PostgreSQL,
+) -> None:
+    family(target, "DEFERRABLE INITIALLY DEFERRED NOT VALID")
+    target.execute("SET session_replication_role = replica")
+    target.execute("INSERT INTO child VALUES (1, 9)")
+    target.execute("SET session_replication_role = origin")
+    target.execute("DELETE FROM child")
+    child = laid_out(target, CHILD)
+    load(target, child, [["1", "9"]])
+    assert contents(target, child) == [(1, 9)]
 
 
 @pytest.mark.parametrize(

@@ -61,10 +61,12 @@ def run_by_operator(
                 run_in_place(target, store.ledger, done, texts)
 
         until_known(store, retries, attempt, lambda: is_done(store, entry))
+        store.reconnect()
     else:
         with target.transaction():
             store.ledger.mark(begun)
         _run(target, texts)
+        store.reconnect()  # what the SQL set for its session, as by USE, ends with it
         with target.transaction():
             store.ledger.mark(done)
             keep_definition(store.ledger, entry, "declared")
@@ -130,6 +132,9 @@ def _run(target: Target, texts: Sequence[str]) -> None:
     for number, text in enumerate(texts, 1):
         with _refused(target, f"statement {number} of {len(texts)}"):
             target.execute(text).close()
+    if target.back_to_own:
+        with _refused(target, "the end of it"):
+            target.execute(target.back_to_own).close()
 
 
 @contextmanager

@@ -145,6 +145,7 @@ class MySql(Target):
     transactional_ddl: ClassVar[bool] = False
     has_staging: ClassVar[bool] = True
     begin_statement: ClassVar[str] = "START TRANSACTION"
+    back_to_own: ClassVar[str] = "COMMIT"  # as after SET autocommit = 0
     clock: ClassVar[str] = "UNIX_TIMESTAMP(NOW(6))"
     differences: ClassVar[Dialect] = MYSQL
     _account: Account | None = None

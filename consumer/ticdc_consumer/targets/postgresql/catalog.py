@@ -82,6 +82,11 @@ WHERE k.contype = 'f' AND (k.conrelid = %s OR k.confrelid = %s) AND k.conparenti
 ORDER BY k.conname
 """
 
+_UNCHECKED = """
+SELECT 1 FROM pg_constraint
+WHERE contype = 'f' AND NOT convalidated AND (conrelid = %s OR confrelid = %s) LIMIT 1
+"""
+
 _REFERENCES = """
 SELECT k.conname, n.nspname, p.relname,
        ARRAY(SELECT attname FROM unnest(k.conkey) WITH ORDINALITY u(number, nth)
@@ -238,9 +243,11 @@ def own_rows(query: Query, relation: str) -> str:
 
 def strict_without_triggers(query: Query, relation: str) -> bool:
     """Whether the table is written with `session_replication_role = replica`: that switches off
-    foreign keys that cannot wait, but would switch off a user's triggers, too."""
+    foreign keys that cannot wait, and those NOT VALID, which rows violate that may be written
+    again; but would switch off a user's triggers, too."""
     oid = query("SELECT %s::regclass::oid", relation)[0][0]
-    return bool(query(_FOREIGN_KEYS, oid, oid)) and not query(_TRIGGERS, oid)
+    off = query(_FOREIGN_KEYS, oid, oid) or query(_UNCHECKED, oid, oid)
+    return bool(off) and not query(_TRIGGERS, oid)
 
 
 def _help(name: str, child: str, deferrable: bool, definition: str, acts: bool) -> str:

@@ -28,11 +28,15 @@ WORDS = DdlWords(
 )
 
 
+WAITS = " DEFERRABLE INITIALLY DEFERRED"
+"""What a foreign key ends with that is checked at COMMIT."""
+
+
 def add_reference(target: Target, schema: str | None, name: str, added: Reference) -> str:
     label = quote_name(index_name(name, added.name))
     return (
         f"ALTER TABLE {target.quote(schema, name)} ADD CONSTRAINT {label} "
         f"FOREIGN KEY ({', '.join(map(quote_name, added.columns))}) "
         f"REFERENCES {target.quote(added.schema, added.table)} "
-        f"({', '.join(map(quote_name, added.parent_columns))}) DEFERRABLE INITIALLY DEFERRED"
+        f"({', '.join(map(quote_name, added.parent_columns))}){WAITS}"
     )

@@ -38,7 +38,8 @@ _KEY = re.compile(r"\(.*\)=\(.*\)", re.S)
 _NO_SCHEMA = "3F000"
 _OF_COLUMN = ("22", "23502")
 _UNIQUE = "23505"
-_SHOW_KEYS = frozenset({"23001", "23503", "23P01"})
+_NO_PARENT_ROW = "23503"
+_SHOW_KEYS = frozenset({"23001", _NO_PARENT_ROW, "23P01"})
 """The detail of others, such as CHECK's, has the whole row."""
 _CERTIFICATE = re.compile("certificate")
 _FULL = re.compile("too many|remaining connection slots")
@@ -126,6 +127,29 @@ def translate(error: Exception, layout: Layout | None = None, user: str = "") ->
     return Stop(f"{_where(driver, layout)}: {_what(driver, state, message)}{way}")
 
 
+def is_without_parent(error: Exception) -> bool:
+    """Whether rows violate a foreign key."""
+    return _state(error) == _NO_PARENT_ROW
+
+
+def takes_no_unchecked_key(error: Exception) -> bool:
+    """Whether a foreign key NOT VALID is refused: before PostgreSQL 18, those of partitioned
+    tables."""
+    return _state(error) in ("42809", "0A000")
+
+
+def violated_key(error: Exception) -> str:
+    """The foreign key that rows violate, with its table."""
+    driver = original(error)
+    assert isinstance(driver, psycopg.Error)
+    return f"foreign key {driver.diag.constraint_name} of {_where(driver, None)}"
+
+
+def _state(error: Exception) -> str | None:
+    driver = original(error)
+    return driver.sqlstate if isinstance(driver, psycopg.Error) else None
+
+
 def _where(error: psycopg.Error, layout: Layout | None) -> str:
     """The upstream's name if it is known, else the target's; and the column."""
     diag = error.diag
@@ -152,7 +176,7 @@ def _what(error: psycopg.Error, state: str, message: str) -> str:
         # The message may quote a value.
         return f"PostgreSQL refuses a value or statement with {type(error).__name__} ({state})"
     key = _KEY.search(error.diag.message_detail or "") if state in _SHOW_KEYS else None
-    way = _NO_PARENT if state == "23503" else ""
+    way = _NO_PARENT if state == _NO_PARENT_ROW else ""
     return f"{message} ({state}){f': Key {key[0]}' if key else ''}{way}"
 
 

@@ -1,8 +1,11 @@
 """One session of PostgreSQL."""
 
+import logging
 from collections.abc import Callable, Sequence
-from typing import ClassVar, TypeVar
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar, TypeVar, cast
 
+import psycopg
 import sqlalchemy as sa
 from ticdc_encoder.column import Column, ColumnType
 from ticdc_encoder.event import Table
@@ -23,7 +26,7 @@ from ticdc_consumer.targets.layout import (
 from ticdc_consumer.targets.postgresql import alter, beside, catalog, errors, pooler, types
 from ticdc_consumer.targets.postgresql import blockers as waits
 from ticdc_consumer.targets.postgresql.bulk import PostgreSqlBulk
-from ticdc_consumer.targets.postgresql.create import WORDS, add_reference
+from ticdc_consumer.targets.postgresql.create import WAITS, WORDS, add_reference
 from ticdc_consumer.targets.postgresql.fence import IDLE_HOLDER, past_the_row_lock
 from ticdc_consumer.targets.postgresql.quoting import quote_name
 from ticdc_consumer.targets.schema.alter import Alteration
@@ -31,6 +34,8 @@ from ticdc_consumer.targets.schema.create import create_table, shape
 from ticdc_consumer.targets.schema.generated import WriterOf
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.waiting import until
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -71,6 +76,7 @@ class PostgreSQL(Target):
     clock: ClassVar[str] = "extract(epoch FROM clock_timestamp())"
     # No table is altered whose deferred checks are still to come.
     before_ddl: ClassVar[str] = "SET CONSTRAINTS ALL IMMEDIATE"
+    back_to_own: ClassVar[str] = "RESET SESSION AUTHORIZATION; RESET ROLE; RESET search_path"
     begin_statement: ClassVar[str] = (
         "BEGIN ISOLATION LEVEL READ COMMITTED; SET CONSTRAINTS ALL DEFERRED"
     )
@@ -120,6 +126,37 @@ class PostgreSQL(Target):
 
     def _new_bulk(self) -> PostgreSqlBulk:
         return PostgreSqlBulk(self.connection, self.query, self._replica_allowed)
+
+    def run_ddl(self, statement: str) -> None:
+        """A foreign key that rows violate, as an upstream without foreign_key_checks has them, is
+        NOT VALID; left out where PostgreSQL has none that is not valid, which is told."""
+        if not statement.endswith(WAITS):
+            return super().run_ddl(statement)
+        try:
+            with self._block():
+                self.execute(statement).close()
+        except sa.exc.DBAPIError as error:
+            if not errors.is_without_parent(error):
+                raise
+            self._run_unchecked(statement, error)
+
+    def _run_unchecked(self, statement: str, violation: Exception) -> None:
+        try:
+            with self._block():
+                self.execute(f"{statement} NOT VALID").close()
+        except sa.exc.DBAPIError as error:
+            if not errors.takes_no_unchecked_key(error):
+                raise
+            kept = "left out"
+        else:
+            kept = "NOT VALID"
+        key = errors.violated_key(violation)
+        logger.warning("%s is %s: rows of the upstream violate it", key, kept)
+
+    def _block(self) -> AbstractContextManager[object]:
+        """A transaction, or a part of one that can fail alone."""
+        driver = self.connection.connection.dbapi_connection
+        return cast("psycopg.Connection[Any]", driver).transaction()
 
     def put(self, table: sa.Table, rows: Sequence[tuple[object, ...]]) -> None:
         into, replacing = self.put_words(table)

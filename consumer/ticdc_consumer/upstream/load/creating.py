@@ -238,7 +238,7 @@ class LoadTables:
     def _execute(self, statements: Iterable[str], of: Defined) -> None:
         with naming(of), self.context.target.errors():
             for statement in statements:
-                self.context.target.execute(statement).close()
+                self.context.target.run_ddl(statement)
                 failpoints.hit("L6")
 
 

@@ -182,11 +182,21 @@ def test_create_done_by_a_person_keeps_the_definition(sqlite_url: str) -> None:
 # --- SQL of an operator --------------------------------------------------------------------------
 
 
+OF_SESSION = {
+    "postgresql": "SET search_path TO pg_catalog;\nSET ROLE pg_read_all_data;\nRESET ROLE;\n",
+    "mysql": "USE information_schema;\nSET autocommit = 0;\n",
+    "mariadb": "USE information_schema;\nSET autocommit = 0;\n",
+    "tidb": "USE information_schema;\nSET autocommit = 0;\n",
+}
+"""What a file may change for the session that runs it."""
+
+
 def file_of(target: Target) -> str:
-    """Two statements, with a semicolon where it ends nothing."""
+    """Statements, with a semicolon where it ends nothing."""
     relation = target.quote(*place(target))
     return (
         "-- instead; of it\n"
+        f"{OF_SESSION.get(target.dialect, '')}"
         f"ALTER TABLE {relation} ADD COLUMN note VARCHAR(20);\n"
         f"UPDATE {relation} SET note = 'a;b' WHERE id = 1;\n"
     )

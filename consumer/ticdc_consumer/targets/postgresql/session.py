@@ -129,7 +129,7 @@ class PostgreSQL(Target):
 
     def run_ddl(self, statement: str) -> None:
         """A foreign key that rows violate, as an upstream without foreign_key_checks has them, is
-        NOT VALID; left out where PostgreSQL has none that is not valid, which is told."""
+        NOT VALID; left out where PostgreSQL has none that is not valid. The log says which."""
         if not statement.endswith(WAITS):
             return super().run_ddl(statement)
         try:

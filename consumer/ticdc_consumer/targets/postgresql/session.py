@@ -147,11 +147,11 @@ class PostgreSQL(Target):
         except sa.exc.DBAPIError as error:
             if not errors.takes_no_unchecked_key(error):
                 raise
-            kept = "left out"
+            outcome = "left out"
         else:
-            kept = "NOT VALID"
+            outcome = "NOT VALID"
         key = errors.violated_key(violation)
-        logger.warning("%s is %s: rows of the upstream violate it", key, kept)
+        logger.warning("%s is %s: rows of the upstream violate it", key, outcome)
 
     def _block(self) -> AbstractContextManager[object]:
         """A transaction, or a part of one that can fail alone."""

@@ -15,13 +15,33 @@ import logging as _logging
 import typing as _typing
 
 if _typing.TYPE_CHECKING:
-    from ticdc_encoder.errors import ConfigError, TicdcError
+    from ticdc_encoder.errors import ConfigError, DefinitionError, TicdcError, WireError
 
     from ticdc_consumer.apply.step import Counts
     from ticdc_consumer.config.options import Settings
     from ticdc_consumer.consumer import Consumer
     from ticdc_consumer.epoch import Epoch
-    from ticdc_consumer.errors import Fenced, Stop, Unavailable, Unsupported, Usage
+    from ticdc_consumer.errors import (
+        Away,
+        Denied,
+        Drift,
+        Fenced,
+        Full,
+        InTheWay,
+        KeyTaken,
+        Misfit,
+        NoTable,
+        SchemaMissing,
+        SourceAway,
+        Stop,
+        Unavailable,
+        Unsupported,
+        UpstreamAway,
+        Usage,
+        UserRefused,
+        ValuesNotSent,
+        WaitingDdl,
+    )
     from ticdc_consumer.state.activity.activity import Activity
     from ticdc_consumer.state.causes.situation import Diagnosis
     from ticdc_consumer.status import why
@@ -30,18 +50,34 @@ if _typing.TYPE_CHECKING:
 
 __all__ = [
     "Activity",
+    "Away",
     "ConfigError",
     "Consumer",
     "Counts",
+    "DefinitionError",
+    "Denied",
     "Diagnosis",
+    "Drift",
     "Epoch",
     "Fenced",
+    "Full",
+    "InTheWay",
+    "KeyTaken",
+    "Misfit",
+    "NoTable",
+    "SchemaMissing",
     "Settings",
+    "SourceAway",
     "Stop",
     "TicdcError",
     "Unavailable",
     "Unsupported",
+    "UpstreamAway",
     "Usage",
+    "UserRefused",
+    "ValuesNotSent",
+    "WaitingDdl",
+    "WireError",
     "why",
 ]
 
@@ -49,21 +85,18 @@ __all__ = [
 _logging.getLogger(__name__).addHandler(_logging.NullHandler())
 
 _HOMES = {
-    "Activity": ("ticdc_consumer.state.activity.activity", "Activity"),
-    "ConfigError": ("ticdc_encoder.errors", "ConfigError"),
-    "Consumer": ("ticdc_consumer.consumer", "Consumer"),
-    "Counts": ("ticdc_consumer.apply.step", "Counts"),
-    "Diagnosis": ("ticdc_consumer.state.causes.situation", "Diagnosis"),
-    "Epoch": ("ticdc_consumer.epoch", "Epoch"),
-    "Fenced": ("ticdc_consumer.errors", "Fenced"),
-    "Settings": ("ticdc_consumer.config.options", "Settings"),
-    "Stop": ("ticdc_consumer.errors", "Stop"),
-    "TicdcError": ("ticdc_encoder.errors", "TicdcError"),
-    "Unavailable": ("ticdc_consumer.errors", "Unavailable"),
-    "Unsupported": ("ticdc_consumer.errors", "Unsupported"),
-    "Usage": ("ticdc_consumer.errors", "Usage"),
-    "why": ("ticdc_consumer.status", "why"),
+    "Activity": "ticdc_consumer.state.activity.activity",
+    "Consumer": "ticdc_consumer.consumer",
+    "Counts": "ticdc_consumer.apply.step",
+    "Diagnosis": "ticdc_consumer.state.causes.situation",
+    "Epoch": "ticdc_consumer.epoch",
+    "Settings": "ticdc_consumer.config.options",
+    "why": "ticdc_consumer.status",
+    **dict.fromkeys(
+        ("ConfigError", "DefinitionError", "TicdcError", "WireError"), "ticdc_encoder.errors"
+    ),
 }
+"""Where a name is defined, unless in `errors`."""
 
 
 if not _typing.TYPE_CHECKING:  # a type checker would take every name for one of these
@@ -71,10 +104,10 @@ if not _typing.TYPE_CHECKING:  # a type checker would take every name for one of
     def __getattr__(name: str) -> _typing.Any:
         if name == "__version__":
             return _importlib.import_module("importlib.metadata").version("ticdc-consumer")
-        if name not in _HOMES:
+        if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        module, attribute = _HOMES[name]
-        return getattr(_importlib.import_module(module), attribute)
+        module = _importlib.import_module(_HOMES.get(name, "ticdc_consumer.errors"))
+        return getattr(module, name)
 
 
 def __dir__() -> list[str]:

@@ -133,7 +133,7 @@ class Epochs:
     def _set_aside(self, error: Stop) -> None:
         """Goes on without the table that the error is about. Raises it if that may not be."""
         name = error.table
-        if name is None or name in self._reader.set_aside:
+        if name is None or error.ddl is not None or name in self._reader.set_aside:
             raise error
         self._preparer.drop()
         self._applier.set_aside(name, self.state, error)
@@ -469,7 +469,9 @@ class Epochs:
         )
         layout = gathered.layouts[clash.table]
         with about((layout.schema, layout.table)):
-            raise Stop(
+            error = Stop(
                 f"{layout.name}: two different rows for one key at commit_ts {clash.commit_ts}, "
                 f"at {where}"
             )
+            error.commit_ts = clash.commit_ts
+            raise error

@@ -1,6 +1,6 @@
 """What ends a run, and with which exit code.
 
-    TicdcError                      (ticdc_encoder.errors) the root of all; 3 by default
+    TicdcError                  3   (ticdc_encoder.errors) the root of all
         Unavailable             1   broker, target or Spark cannot be reached, retries are exhausted
             Away                1   (between) the target's server does not answer: it is waited for
                 NoAnswer        1   (between) nor in the time that `why` has
@@ -8,15 +8,17 @@
             UserRefused         1   brokers or target answer, and refuse this user
             Full                1   the target's disk has no room
         Fenced                  4   a newer consumer of this changefeed took over
-        Usage                   2   a wrong option or configuration
+        ConfigError             2   (ticdc_encoder.errors) a setting of a changefeed or a format
+            Usage               2   a wrong argument or setting
         Stop                    3   something in data, topics or target that an operator must decide
             Unsupported         3   a DDL that cannot be done exactly, whatever the target's state
             Denied              3   the target's user lacks a privilege
             SchemaMissing       3   no message brought the schema that a row of Simple names
             NoTable             3   the target lacks a table that rows need
             Misfit              3   several reasons at once why a table cannot take its rows
+            UpstreamAway        3   `[source] upstream` does not answer
             KeyTaken            3   another row of the target has a unique value that one brings
-            InTheWay            3   (ddl.translate) a table that is not what CREATE TABLE would make
+            InTheWay            3   a table that is not what CREATE TABLE would make
             Drift               3   the target holds other rows than the upstream
             Conflict            3   (read.facts) two different rows of one key at one commit_ts
         Retry                   -   the target refused a transaction for a passing reason
@@ -25,19 +27,22 @@
             ClaimCheckAway      -   the storage of claim checks cannot be read
         StagedRowsLost          -   rows that a task staged in the target are not there any more
         UnknownCommit           -   the connection was lost at COMMIT
-        WireError, ...              (ticdc_encoder.errors) a message, setting or topic
+        WireError, ...          3   (ticdc_encoder.errors) a message, a definition, a topic
 
+`ticdc_consumer` exports those that can leave a consumer.
 `Retry` and `UnknownCommit` do not leave the consumer: `state.retry` tries again, asks the
 checkpoint what happened, and ends with `Unavailable`. Nor does `StagedRowsLost`: `epoch` has the
 cut read again.
 """
 
+import shlex
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.errors import ConfigError, TicdcError
 
 UNEQUAL = 5
 """The exit code of `verify` where the target is not as the upstream."""
@@ -126,16 +131,42 @@ class UnknownCommit(TicdcError):
     exit_code = 1
 
 
-class Usage(TicdcError):
-    """A wrong option or configuration. Exit 2."""
+class Usage(ConfigError):
+    """A wrong argument or setting. Exit 2."""
 
-    exit_code = 2
+
+@dataclass(frozen=True, slots=True)
+class WaitingDdl:
+    """A pending DDL that an operator must do: why, and the statements that might do it.
+
+    `id` is what `ddl_run` and `ddl_done` take, `statement` the upstream's. Not `tried`: whether the
+    target takes the suggestion is not known. `inexact` is the upstream table, if any, whose rows it
+    may give other values than TiDB has."""
+
+    id: str
+    reason: str
+    suggestion: tuple[str, ...] = ()
+    tried: bool = True
+    inexact: str = ""
+    statement: str = ""
+
+    def caveats(self, config: str) -> list[str]:
+        """What to know of the suggestion before it is used."""
+        caveats = [] if self.tried else ["this was not tried"]
+        if self.inexact:
+            caveats.append(
+                "this may give rows other values than TiDB has; once the run has caught up, "
+                f"correct them with [source] upstream: ticdc-consumer verify {config} --repair "
+                f"--table {shlex.quote(self.inexact)}"
+            )
+        return caveats
 
 
 class Stop(TicdcError):
-    """Something in data, topics or target that an operator must decide. Exit 3."""
+    """Something in data, topics or target that an operator must decide. `ddl` is the pending DDL
+    that it is about, if it is about one. Exit 3."""
 
-    exit_code = 3
+    ddl: WaitingDdl | None = None
 
 
 class InTheWay(Stop):

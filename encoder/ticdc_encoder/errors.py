@@ -39,11 +39,12 @@ def visible_lines(text: str) -> str:
 class TicdcError(Exception):
     """The root of all errors of this project: one sentence, without a row's contents.
 
-    Whoever knows the position (topic, partition, offset) adds it with `add_note`. `table` is the
-    upstream's (schema, table) if the error is about the rows of one table, and others can go on;
-    `commit_ts` that of the rows of a message that cannot be read, 0 if it is not known.
+    Whoever knows the position (topic, partition, offset) adds it with `add_note`. `exit_code` is
+    what a command ends with. `table` is the upstream's (schema, table), and `commit_ts` that of the
+    rows or the DDL, if the error is about those of one; else None, and 0.
     """
 
+    exit_code = 3
     table: tuple[str, str] | None = None
     commit_ts: int = 0
 
@@ -67,7 +68,9 @@ class DefinitionError(_OfNames):
 
 
 class ConfigError(TicdcError):
-    """A setting that is unknown, malformed or contradicts another."""
+    """A setting that is unknown, malformed or contradicts another. Exit 2."""
+
+    exit_code = 2
 
 
 class ProduceError(TicdcError):

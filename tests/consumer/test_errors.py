@@ -1,33 +1,61 @@
-"""Which errors a program may answer by trying again."""
+"""The tree of errors: what a program may answer by trying again, and what it can catch."""
 
 import pytest
-from ticdc_consumer.errors import (
-    Away,
-    Fenced,
-    Full,
-    SourceAway,
-    Stop,
-    Unavailable,
-    Usage,
-    UserRefused,
-)
+import ticdc_consumer
+from ticdc_consumer import errors
+from ticdc_encoder.errors import ConfigError, DefinitionError, TicdcError, WireError
 
-Kind = type[Unavailable | Fenced | Usage | Stop]
-
-CODES: list[tuple[Kind, int, bool]] = [
-    (Unavailable, 1, True),
-    (Away, 1, True),
-    (SourceAway, 1, True),
-    (UserRefused, 1, True),
-    (Full, 1, True),
-    (Fenced, 4, False),
-    (Usage, 2, False),
-    (Stop, 3, False),
+TREE: list[tuple[type[TicdcError], type[Exception], int]] = [
+    (TicdcError, Exception, 3),
+    (ConfigError, TicdcError, 2),
+    (errors.Usage, ConfigError, 2),
+    (errors.Unavailable, TicdcError, 1),
+    (errors.Away, errors.Unavailable, 1),
+    (errors.SourceAway, errors.Unavailable, 1),
+    (errors.UserRefused, errors.Unavailable, 1),
+    (errors.Full, errors.Unavailable, 1),
+    (errors.Fenced, TicdcError, 4),
+    (errors.Stop, TicdcError, 3),
+    (errors.InTheWay, errors.Stop, 3),
+    (errors.Denied, errors.Stop, 3),
+    (errors.SchemaMissing, errors.Stop, 3),
+    (errors.Drift, errors.Stop, 3),
+    (errors.KeyTaken, errors.Stop, 3),
+    (errors.NoTable, errors.Stop, 3),
+    (errors.Misfit, errors.Stop, 3),
+    (errors.UpstreamAway, errors.Stop, 3),
+    (errors.Unsupported, errors.Stop, 3),
+    (errors.ValuesNotSent, errors.Unsupported, 3),
+    (WireError, TicdcError, 3),
+    (DefinitionError, TicdcError, 3),
 ]
+STAY_INSIDE = {
+    *(errors.Retry, errors.Locked, errors.RegistryAway, errors.ClaimCheckAway),
+    *(errors.StagedRowsLost, errors.UnknownCommit, errors.NoAnswer, errors.LeftOut),
+}
+"""Those that do not leave a consumer."""
 
 
-@pytest.mark.parametrize(("kind", "exit_code", "may_try_again"), CODES)
-def test_what_may_be_tried_again_has_exit_code_1(
-    kind: Kind, exit_code: int, may_try_again: bool
+@pytest.mark.parametrize(("kind", "parent", "exit_code"), TREE)
+def test_an_error_has_its_parent_and_its_exit_code(
+    kind: type[TicdcError], parent: type[Exception], exit_code: int
 ) -> None:
-    assert (kind.exit_code, issubclass(kind, Unavailable)) == (exit_code, may_try_again)
+    public = [each for each in kind.__mro__[1:] if not each.__name__.startswith("_")]
+    assert (public[0], kind.exit_code) == (parent, exit_code)
+
+
+def test_only_what_may_be_tried_again_has_exit_code_1() -> None:
+    again = {kind for kind, _, code in TREE if code == 1}
+    assert again == {kind for kind, _, _ in TREE if issubclass(kind, errors.Unavailable)}
+
+
+def test_every_error_that_leaves_a_consumer_is_exported() -> None:
+    defined = {
+        each
+        for each in vars(errors).values()
+        if isinstance(each, type) and issubclass(each, TicdcError)
+    }
+    public = {getattr(ticdc_consumer, name) for name in ticdc_consumer.__all__}
+    exported = {each for each in public if isinstance(each, type) and issubclass(each, TicdcError)}
+    assert exported == (defined - STAY_INSIDE) | {WireError, DefinitionError}
+    assert exported == {kind for kind, _, _ in TREE}

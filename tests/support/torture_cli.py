@@ -11,7 +11,6 @@ import sqlalchemy as sa
 from ticdc_consumer import config, consumer
 from ticdc_consumer.cli import commands as cli
 from ticdc_consumer.cli import progress
-from ticdc_consumer.cli.output import exit_code
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.epoch import Epoch
@@ -179,7 +178,7 @@ def ended_by(epochs: Iterator[Epoch]) -> Outcome:
     with pytest.raises(TicdcError) as caught:
         for _ in epochs:
             pass
-    return Outcome(exit_code(caught.value), str(caught.value))
+    return Outcome(caught.value.exit_code, str(caught.value))
 
 
 def refuses(run: Command, *words: str, **settings: Any) -> None:

@@ -20,7 +20,7 @@ from ticdc_consumer.check.spark import spark
 from ticdc_consumer.check.storage import files, storage
 from ticdc_consumer.check.target import privileges, tables, target
 from ticdc_consumer.config.options import Settings
-from ticdc_consumer.errors import Stop, Unavailable
+from ticdc_consumer.errors import Unavailable
 from ticdc_consumer.source import source_kind
 
 Check = Callable[[Premises], Iterator[Finding]]
@@ -68,11 +68,7 @@ def check(options: Settings) -> Iterator[Finding]:
             try:
                 yield from one(premises)
             except TicdcError as error:
-                yield fail(one.__name__.replace("_", " "), str(error), _exit_code(error))
-
-
-def _exit_code(error: TicdcError) -> int:
-    return int(getattr(error, "exit_code", Stop.exit_code))
+                yield fail(one.__name__.replace("_", " "), str(error), error.exit_code)
 
 
 def exit_code(findings: Iterable[Finding]) -> int:

@@ -21,7 +21,6 @@ from ticdc_consumer.cli.arguments import parse
 from ticdc_consumer.cli.logs import choose, handler, logging_to_stderr, print_record
 from ticdc_consumer.cli.masking import hide_secrets
 from ticdc_consumer.cli.output import (
-    exit_code,
     print_error,
     print_json,
     print_out,
@@ -262,7 +261,7 @@ def _plan(arguments: argparse.Namespace) -> int:
     try:
         documents.extend(map(planned_json, cuts))
     except TicdcError as error:
-        stop = {"text": str(error), "exit_code": exit_code(error)}
+        stop = {"text": str(error), "exit_code": error.exit_code}
         print_json({"cuts": documents, "stop": stop})
         raise
     print_json({"cuts": documents, "stop": None})
@@ -379,7 +378,7 @@ def _inspect(arguments: argparse.Namespace) -> int:
         print_json(as_json(inspection))
     else:
         print_out(as_text(inspection))
-    return 0 if inspection.error is None else exit_code(inspection.error)
+    return 0 if inspection.error is None else inspection.error.exit_code
 
 
 def _trace(arguments: argparse.Namespace) -> int:

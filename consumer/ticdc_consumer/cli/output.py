@@ -9,14 +9,10 @@ import traceback
 from types import TracebackType
 
 from ticdc_encoder.cli.output import standard_output
-from ticdc_encoder.errors import ConfigError, TicdcError, visible_lines
+from ticdc_encoder.errors import TicdcError, visible_lines
 
 from ticdc_consumer.cli.logs import print_record, writes_objects
 from ticdc_consumer.cli.masking import masked
-from ticdc_consumer.errors import Usage
-
-UNDECIDED = 3
-"""The exit code of an error in the data that has no code of its own."""
 
 _RECORD = re.compile(r"\bat ([\w.-]+)\[(\d+)\] offset (\d+)")
 """How an error names the message that it is about."""
@@ -39,9 +35,9 @@ def print_error(error: TicdcError) -> int:
     code."""
     if os.environ.get("TICDC_DEBUG") == "1":
         print_traceback(type(error), error, error.__traceback__)
-    code = exit_code(error)
-    print_record(logging.ERROR, "failed", str(error), {"exit_code": code, **record_of(str(error))})
-    return code
+    fields = {"exit_code": error.exit_code, **record_of(str(error))}
+    print_record(logging.ERROR, "failed", str(error), fields)
+    return error.exit_code
 
 
 def record_of(text: str) -> dict[str, object]:
@@ -61,9 +57,3 @@ def print_traceback(
         print_record(logging.ERROR, "traceback", text, {})
     else:
         sys.stderr.write(visible_lines(text))
-
-
-def exit_code(error: TicdcError) -> int:
-    if isinstance(error, ConfigError):
-        return Usage.exit_code
-    return int(getattr(error, "exit_code", UNDECIDED))

@@ -48,9 +48,9 @@ from ticdc_consumer.errors import (
     Unsupported,
     UpstreamAway,
     ValuesNotSent,
+    WaitingDdl,
 )
 from ticdc_consumer.source.marks import SeenDdl
-from ticdc_consumer.state.activity.activity import WaitingDdl
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.retry import until_known
 from ticdc_consumer.state.store import Store
@@ -196,21 +196,30 @@ def run_pending(context: DdlContext, store: Store, retries: int) -> None:
             with store.monitor.at("running DDL", f"{entry.id}: {entry.short_query}"):
                 until_known(store, retries, attempt, happened=partial(is_done, store, entry))
         except Denied as refusal:
-            store.monitor.waits_for_operator([WaitingDdl(entry.id, str(refusal))])
-            raise Denied(f"{_named(entry)} waits: {refusal}{_statement(entry)}") from refusal
+            waiting = WaitingDdl(entry.id, str(refusal), statement=entry.query.strip())
+            store.monitor.waits_for_operator([waiting])
+            denied = Denied(f"{_named(entry)} waits: {refusal}{_statement(entry)}")
+            raise _about_ddl(denied, entry, waiting) from refusal
         except Stop as refusal:
             way = way_on(context, entry, refusal)
             waiting = _waiting(context, entry, refusal, way)
             store.monitor.waits_for_operator([waiting])
-            raise Stop(
+            error = Stop(
                 f"{_named(entry)} waits for an operator: {waiting.reason}; "
                 f"{'or else ' if way else ''}{_perhaps(waiting)}run your own SQL in its place by "
                 f"--ddl-run {entry.id} FILE; or once its work is done in the target, "
                 f"go on with: ticdc-consumer run CONFIG --ddl-done {entry.id}{_statement(entry)}"
-            ) from refusal
+            )
+            raise _about_ddl(error, entry, waiting) from refusal
         if not context.target.transactional_ddl:
             until_known(store, retries, clean_up, happened=lambda: False)
     store.monitor.waits_for_operator(())
+
+
+def _about_ddl(error: Stop, entry: LedgerEntry, waiting: WaitingDdl) -> Stop:
+    error.ddl, error.commit_ts = waiting, entry.commit_ts
+    error.table = (entry.schema, entry.table) if entry.table else None
+    return error
 
 
 def _named(entry: LedgerEntry) -> str:
@@ -230,12 +239,14 @@ def _clean_up(context: DdlContext) -> None:
 
 def _waiting(context: DdlContext, entry: LedgerEntry, refusal: Stop, way: str) -> WaitingDdl:
     """With what might do it; nothing needs to, once the upstream answers."""
-    reason = f"{refusal}{way}"
+    waiting = WaitingDdl(entry.id, f"{refusal}{way}", statement=entry.query.strip())
     suggestion = None if isinstance(refusal, UpstreamAway) else suggested(context, entry)
     if suggestion is None:
-        return WaitingDdl(entry.id, reason)
+        return waiting
     inexact = f"{entry.schema}.{entry.table}" if suggestion.inexact else ""
-    return WaitingDdl(entry.id, reason, suggestion.statements, suggestion.tried, inexact)
+    return replace(
+        waiting, suggestion=suggestion.statements, tried=suggestion.tried, inexact=inexact
+    )
 
 
 def _perhaps(waiting: WaitingDdl) -> str:

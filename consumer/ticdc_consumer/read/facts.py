@@ -106,6 +106,7 @@ class Conflict(Stop):
     def __init__(self, message: str, known: Fact, fact: Fact, table: tuple[str, str]) -> None:
         super().__init__(message)
         self.known, self.fact, self.table = known, fact, table
+        self.commit_ts = fact[0]
 
 
 class Fold:

@@ -50,7 +50,7 @@ class Report:
     a layout, or NO_LAYOUT. `facts_sent` is how many facts came before the report. `left_out` are
     the row changes that the filter does not let pass: no partition is read again for their sake;
     `waiting` those of the cut whose table is set aside. `error_table` is the table that `error` is
-    about, if it is about one alone."""
+    about, if it is about one alone, and `error_ts` the commit_ts, if one is known."""
 
     restarts: dict[TopicPartition, int] = field(default_factory=dict)
     missing: dict[TableName, tuple[Table, bool]] = field(default_factory=dict)
@@ -69,6 +69,7 @@ class Report:
     waiting: dict[TableName, int] = field(default_factory=dict)
     error: tuple[str, str] | None = None
     error_table: TableName | None = None
+    error_ts: int = 0
 
     @property
     def is_incomplete(self) -> bool:
@@ -102,6 +103,7 @@ def pack(report: Report) -> pa.RecordBatch:
             "waiting": [[*name, rows] for name, rows in report.waiting.items()],
             "error": report.error,
             "error_table": report.error_table,
+            "error_ts": report.error_ts,
         }
     )
     columns: list[list[object]] = [[REPORT], [b""], [0], [False], [text], [0], [0]]
@@ -136,4 +138,5 @@ def unpack(text: bytes) -> Report:
         waiting={(schema, table): rows for schema, table, rows in members["waiting"]},
         error=tuple(members["error"]) if members["error"] else None,
         error_table=tuple(members["error_table"]) if members["error_table"] else None,
+        error_ts=members["error_ts"],
     )

@@ -340,7 +340,7 @@ class Reading:
         try:
             self._add_fitting(progress, table, change, offset, size)
         except TicdcError as error:
-            error.table = table.name
+            error.table, error.commit_ts = table.name, change.commit_ts
             raise
 
     def _add_fitting(
@@ -426,7 +426,9 @@ def read(job: ReadJob, spans: Sequence[Span]) -> Iterator[pa.RecordBatch]:
     try:
         reading = Reading(job, spans)
     except Exception as error:  # noqa: BLE001 - the driver raises what is reported
-        yield pack(Report(error=_reported(error), error_table=_table_of(error)))
+        failed = Report()
+        _report(failed, error)
+        yield pack(failed)
         return
     failpoints.hit("S4")
     # Hundreds of thousands of tuples that no cycle holds: the collector would only walk over them.
@@ -435,28 +437,23 @@ def read(job: ReadJob, spans: Sequence[Span]) -> Iterator[pa.RecordBatch]:
     try:
         yield from staged(job.staging, job.layouts, _read(job, reading))
     except Exception as error:  # noqa: BLE001 - the driver raises what is reported
-        reading.report.error = _reported(error, reading.progress.values())
-        reading.report.error_table = _table_of(error)
+        _report(reading.report, error, reading.progress.values())
     finally:
         if collects:
             gc.enable()
     yield reading.close()
 
 
-def _reported(error: Exception, read: Iterable[PartitionProgress] = ()) -> tuple[str, str]:
-    """The error for a report. One that is not ours, and of no one record, names how far the
-    task had `read`."""
-    if isinstance(error, TicdcError):
-        return type(error).__name__, str(error)
+def _report(report: Report, error: Exception, read: Iterable[PartitionProgress] = ()) -> None:
+    """Tells of the error. One that is not ours, and of no one record, names how far the task had
+    `read`."""
     ours = fault(error)
-    for progress in read:
-        where = partition_text(*progress.topic_partition)
-        ours.add_note(f"after reading {where} to offset {progress.position}")
-    return type(ours).__name__, str(ours)
-
-
-def _table_of(error: Exception) -> TableName | None:
-    return error.table if isinstance(error, TicdcError) else None
+    if ours is not error:
+        for progress in read:
+            where = partition_text(*progress.topic_partition)
+            ours.add_note(f"after reading {where} to offset {progress.position}")
+    report.error = type(ours).__name__, str(ours)
+    report.error_table, report.error_ts = ours.table, ours.commit_ts
 
 
 def _read(job: ReadJob, reading: Reading) -> Iterator[pa.RecordBatch]:

@@ -147,7 +147,7 @@ def merge(reports: Iterable[Report]) -> Report:
         if report.error is not None:
             kind, words = report.error
             error = _ERRORS.get(kind, Stop)(words)
-            error.table = report.error_table
+            error.table, error.commit_ts = report.error_table, report.error_ts
             raise error
         for partition, restart in report.restarts.items():
             merged.restarts[partition] = min(restart, merged.restarts.get(partition, restart))

@@ -10,7 +10,8 @@ from ticdc_encoder.counted import counted
 from ticdc_encoder.errors import visible
 from ticdc_encoder.tso import duration, moment, with_time
 
-from ticdc_consumer.state.activity.activity import VerifiedShare, WaitingDdl
+from ticdc_consumer.errors import WaitingDdl
+from ticdc_consumer.state.activity.activity import VerifiedShare
 from ticdc_consumer.state.activity.stored import StoredActivity
 from ticdc_consumer.state.causes.of_runs import DDL_DONE, DDL_RUN, LOAD_INSTEAD, RELEASE
 from ticdc_consumer.state.ledger import LedgerEntry

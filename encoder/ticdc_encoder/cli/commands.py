@@ -91,7 +91,7 @@ def _print(arguments: argparse.Namespace) -> TicdcError | None:
 def _exit_code(error: TicdcError) -> int:
     if isinstance(error, ConfigError | DefinitionError):
         return 2
-    return 1 if isinstance(error, RegistryError) else int(getattr(error, "exit_code", 3))
+    return 1 if isinstance(error, RegistryError) else error.exit_code
 
 
 def _decoded(arguments: argparse.Namespace) -> Iterator[str]:

@@ -152,9 +152,15 @@ def test_what_the_target_or_its_state_forbids_is_never_skipped(
         here = bank(target)
         settings = options(target_url, ddl_on_unsupported="skip")
         apply_with(here, settings, [entry(query, table)])
-        with pytest.raises(Stop, match="waits for an operator"):
+        with pytest.raises(Stop, match="waits for an operator") as stopped:
             run_pending(here, SKIP)
-        assert [e.state for e in here.store.ledger.entries()] == ["pending"]
+        (pending,) = here.store.ledger.entries()
+        assert pending.state == "pending"
+        error = stopped.value
+        assert (error.table, error.commit_ts) == (("bank", table), pending.commit_ts)
+        assert error.ddl is not None
+        assert (error.ddl.id, error.ddl.statement) == (pending.id, query)
+        assert error.ddl.reason in str(error)
 
 
 def test_what_stopped_is_skipped_once_the_policy_says_so(target_url: str) -> None:

@@ -26,6 +26,7 @@ FULL = Report(
     waiting={("shop", "v"): 15},
     error=("Stop", "..."),
     error_table=("shop", "t"),
+    error_ts=7,
 )
 
 

@@ -137,21 +137,21 @@ def test_a_row_without_a_value_of_the_targets_key_stops() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "kind", "table"),
+    ("value", "kind", "table", "commit_ts"),
     [
-        (NULL_KEY, "Stop", ("d", "t")),
-        (b"{", "WireError", None),
+        (NULL_KEY, "Stop", ("d", "t"), 1),
+        (b"{", "WireError", None, 0),
     ],
     ids=["a row", "no row at all"],
 )
 def test_an_error_is_reported_with_the_table_that_it_is_about(
-    value: bytes, kind: str, table: tuple[str, str] | None
+    value: bytes, kind: str, table: tuple[str, str] | None, commit_ts: int
 ) -> None:
     job = job_of(OPTIONS, tables_in(decoded(OPTIONS, [(None, WITHOUT_KEY)])), {("d", "t"): ("id",)})
     (report,) = read(replace(job, source=OneByOne([value])), [WHOLE])
     found = unpack(report.to_pylist()[0]["row"])
     assert found.error is not None
-    assert (found.error[0], found.error_table) == (kind, table)
+    assert (found.error[0], found.error_table, found.error_ts) == (kind, table, commit_ts)
 
 
 def test_a_file_is_one_message_with_as_many_bytes_for_each_row() -> None:

@@ -18,11 +18,11 @@ REPORTED = [("Locked", Locked), ("Full", Full), ("Denied", Denied), ("WireError"
 
 @pytest.mark.parametrize(("name", "kind"), REPORTED)
 def test_what_a_task_reports_is_raised_as_what_it_was(name: str, kind: type[TicdcError]) -> None:
-    reports = [Report(), Report(error=(name, "why"), error_table=("shop", "t"))]
+    reports = [Report(), Report(error=(name, "why"), error_table=("shop", "t"), error_ts=7)]
     with pytest.raises(kind, match="why") as raised:
         merge(reports)
     assert type(raised.value) is kind
-    assert raised.value.table == ("shop", "t")
+    assert (raised.value.table, raised.value.commit_ts) == (("shop", "t"), 7)
 
 
 def test_what_tasks_report_is_added() -> None:

@@ -7,8 +7,7 @@ from contextlib import closing
 import pytest
 from ticdc_consumer import status
 from ticdc_consumer.config.options import Settings
-from ticdc_consumer.errors import Stop
-from ticdc_consumer.state.activity.activity import WaitingDdl
+from ticdc_consumer.errors import Stop, WaitingDdl
 from ticdc_consumer.state.activity.monitor import Monitor
 from ticdc_consumer.state.activity.stored import StoredActivity
 from ticdc_consumer.state.checkpoint import Checkpoint, Position

@@ -1,7 +1,6 @@
 """One look at what a consumer is at, as programs and `status` read it."""
 
 import json
-import shlex
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -10,6 +9,7 @@ from typing import Any, Literal, Self
 from ticdc_encoder.counted import counted
 from ticdc_encoder.tso import duration
 
+from ticdc_consumer.errors import WaitingDdl
 from ticdc_consumer.targets.blockers import Blocker
 
 Stage = Literal[
@@ -39,31 +39,6 @@ class Trouble:
     at: float
     exit_code: int = 0
     times: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class WaitingDdl:
-    """A pending DDL that an operator must do: why, and the statements that might do it.
-
-    Not `tried`: whether the target takes them is not known. `inexact` is the upstream table, if
-    any, whose rows they may give other values than TiDB has."""
-
-    id: str
-    reason: str
-    suggestion: tuple[str, ...] = ()
-    tried: bool = True
-    inexact: str = ""
-
-    def caveats(self, config: str) -> list[str]:
-        """What to know of the suggestion before it is used."""
-        caveats = [] if self.tried else ["this was not tried"]
-        if self.inexact:
-            caveats.append(
-                "this may give rows other values than TiDB has; once the run has caught up, "
-                f"correct them with [source] upstream: ticdc-consumer verify {config} --repair "
-                f"--table {shlex.quote(self.inexact)}"
-            )
-        return caveats
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from threading import Lock
 from ticdc_encoder.errors import TicdcError
 
 from ticdc_consumer.config.redact import redact
+from ticdc_consumer.errors import Stop, WaitingDdl
 from ticdc_consumer.state.activity.activity import (
     Activity,
     Cause,
@@ -30,7 +31,6 @@ from ticdc_consumer.state.activity.activity import (
     Takeover,
     Trouble,
     VerifiedShare,
-    WaitingDdl,
 )
 from ticdc_consumer.state.checkpoint import Position
 from ticdc_consumer.state.quarantine import SetAside
@@ -411,7 +411,7 @@ class Monitor:
     def _trouble(self, error: BaseException) -> Trouble:
         # What is not ours may quote a row.
         text = str(error) if isinstance(error, TicdcError) else type(error).__name__
-        code = int(getattr(error, "exit_code", 3))
+        code = error.exit_code if isinstance(error, TicdcError) else Stop.exit_code
         return Trouble(_kinds(error), self._masked(text), time.time(), code)
 
     def _masked(self, text: str) -> str:

@@ -5,8 +5,7 @@ import re
 from ticdc_encoder.counted import counted
 from ticdc_encoder.tso import duration, seconds, with_time
 
-from ticdc_consumer.errors import LOAD_ANEW, RESTORED, Retry, Unavailable
-from ticdc_consumer.state.activity.activity import WaitingDdl
+from ticdc_consumer.errors import LOAD_ANEW, RESTORED, Retry, Unavailable, WaitingDdl
 from ticdc_consumer.state.activity.monitor import FOR_LOAD
 from ticdc_consumer.state.causes import thresholds
 from ticdc_consumer.state.causes.situation import Explanation, KnownCause, Situation, has_kind

@@ -10,12 +10,12 @@ from types import MappingProxyType
 from ticdc_encoder.errors import visible
 from ticdc_encoder.tso import duration, seconds, with_time
 
+from ticdc_consumer.errors import WaitingDdl
 from ticdc_consumer.state.activity.activity import (
     Activity,
     PartitionActivity,
     SetAsideTable,
     StageSeconds,
-    WaitingDdl,
 )
 from ticdc_consumer.state.causes.of_runs import DDL_DONE, RELEASE
 from ticdc_consumer.state.causes.pace import UNDER_WAY, shares, speed

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 from support.loading import CHANGEFEED, IMPATIENT, at, first, opened
-from ticdc_consumer.errors import Stop, Unavailable
+from ticdc_consumer.errors import Stop, Unavailable, WaitingDdl
 from ticdc_consumer.state.activity import process
 from ticdc_consumer.state.activity import stored as stored_activity
 from ticdc_consumer.state.activity.activity import (
@@ -18,7 +18,6 @@ from ticdc_consumer.state.activity.activity import (
     CutActivity,
     LastDdl,
     VerifiedShare,
-    WaitingDdl,
     dumps,
     loads,
 )

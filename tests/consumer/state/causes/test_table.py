@@ -6,7 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from ticdc_consumer.errors import RESTORED, Away, Denied, NoAnswer, SourceAway, Stop, UserRefused
+from ticdc_consumer.errors import (
+    RESTORED,
+    Away,
+    Denied,
+    NoAnswer,
+    SourceAway,
+    Stop,
+    UserRefused,
+    WaitingDdl,
+)
 from ticdc_consumer.source.facts import PartitionFacts, SourceFacts
 from ticdc_consumer.state.activity.activity import (
     Activity,
@@ -16,7 +25,6 @@ from ticdc_consumer.state.activity.activity import (
     Takeover,
     Trouble,
     VerifiedShare,
-    WaitingDdl,
 )
 from ticdc_consumer.state.activity.monitor import FOR_MARK
 from ticdc_consumer.state.activity.stored import Silent

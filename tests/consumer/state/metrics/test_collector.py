@@ -8,8 +8,8 @@ from prometheus_client.openmetrics.exposition import generate_latest as generate
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 from support.loading import at
-from ticdc_consumer.errors import Stop, Unavailable
-from ticdc_consumer.state.activity.activity import BOUNDS, CutActivity, VerifiedShare, WaitingDdl
+from ticdc_consumer.errors import Stop, Unavailable, WaitingDdl
+from ticdc_consumer.state.activity.activity import BOUNDS, CutActivity, VerifiedShare
 from ticdc_consumer.state.activity.monitor import MOST, Monitor
 from ticdc_consumer.state.metrics.collector import register, unregister
 from ticdc_consumer.state.metrics.definitions import METRICS

@@ -10,8 +10,8 @@ from itertools import pairwise
 
 import pytest
 from support.loading import at
-from ticdc_consumer.errors import Stop, Unavailable
-from ticdc_consumer.state.activity.activity import CutActivity, LastDdl, WaitingDdl
+from ticdc_consumer.errors import Stop, Unavailable, WaitingDdl
+from ticdc_consumer.state.activity.activity import CutActivity, LastDdl
 from ticdc_consumer.state.activity.monitor import Monitor
 from ticdc_consumer.state.metrics.history import HOUR, MOST_SAMPLES, STEP, LagSample, PageHistory
 from ticdc_consumer.state.metrics.hosts import is_admitted

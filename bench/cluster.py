@@ -132,7 +132,7 @@ def round_(settings: Settings, workers: int, share: float, changes: int) -> Roun
             used, driver, began = groups.used(), time.process_time(), time.monotonic()
             with groups.limit(share):
                 for epoch in consumer.epochs(until="caught-up"):
-                    for stage, spent in epoch.seconds.items():
+                    for stage, spent in epoch.stages.items():
                         seconds[stage] = seconds.get(stage, 0.0) + spent
                 wall = time.monotonic() - began
             of_workers = groups.used() - used

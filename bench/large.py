@@ -102,7 +102,7 @@ def main() -> None:
         watcher.start()
         with Consumer(options(url, topic, broker.config, arguments), spark) as consumer:
             for epoch in consumer.epochs(until="caught-up"):
-                stages = {stage: round(s, 1) for stage, s in epoch.seconds.items()}
+                stages = {stage: round(s, 1) for stage, s in epoch.stages.items()}
                 print(f"R {epoch.resolved_ts}: {epoch.rows} rows, seconds {stages}", flush=True)
         took = time.monotonic() - started
         over.set()

@@ -222,7 +222,7 @@ def round_(
         for epoch in consumer.epochs(until="caught-up"):
             rows += epoch.rows
             cuts += 1
-            for stage, spent in epoch.seconds.items():
+            for stage, spent in epoch.stages.items():
                 seconds[stage] = seconds.get(stage, 0.0) + spent
         wall = time.monotonic() - started
     after = processes.cpu()

@@ -47,7 +47,8 @@ class Epoch:
     below it. `corrupted` counts the rows that were accepted although their checksums do not match,
     `corrupted_rows` describes the first of them.
     `left_out` counts the row changes that the filter left out, by upstream `schema.table`, "" for
-    those of more tables than are counted. `seconds` are by stage: plan, read, load, ddl."""
+    those of more tables than are counted. `stages` has the seconds of each: plan, read, load, ddl.
+    """
 
     resolved_ts: int
     tables: Mapping[str, Counts]
@@ -57,7 +58,7 @@ class Epoch:
     duplicates: int
     replays: int
     ddls: tuple[LedgerEntry, ...]
-    seconds: Mapping[str, float]
+    stages: Mapping[str, float]
     corrupted: int = 0
     corrupted_rows: tuple[str, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
@@ -74,7 +75,7 @@ class Epoch:
             prepared.duplicates,
             prepared.replays,
             tuple(ddls),
-            prepared.seconds,
+            dict(prepared.seconds),
             report.corrupted,
             tuple(report.corrupted_rows),
             {".".join(filter(None, name)): rows for name, rows in report.left_out.items()},
@@ -82,8 +83,13 @@ class Epoch:
 
     @property
     def rows(self) -> int:
-        """Rows deleted and written."""
+        """How many were deleted and written."""
         return sum(counts.deleted + counts.upserted for counts in self.tables.values())
+
+    @property
+    def seconds(self) -> float:
+        """How long all stages took together. A cut may be read while the one before is applied."""
+        return sum(self.stages.values())
 
 
 class Epochs:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from support.world import SQL, make_world
 from support.world_run import Run
-from ticdc_consumer.epoch import Epochs
-from ticdc_consumer.errors import Retry, Stop, Unavailable
+from ticdc_consumer.epoch import Epoch, Epochs
+from ticdc_consumer.errors import Retry, Stop, Unavailable, WaitingDdl
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.waiting import at_pace
@@ -92,3 +92,20 @@ def test_what_the_last_cut_left_pending_is_tried_again(
             with pytest.raises(Unavailable, match="does not answer: the connection was lost"):
                 epochs.finish()
     assert len(calls) == min(times, run.options.retries) + 1
+
+
+def test_an_epoch_has_its_seconds_as_one_number_beside_those_of_its_stages() -> None:
+    epoch = Epoch(7, {}, 1, 0, 1, 0, 0, (), {"plan": 0.25, "read": 1.0, "load": 0.5})
+    assert f"{epoch.seconds:.2f}" == "1.75"
+    assert epoch.stages["read"] == 1.0
+
+
+def test_a_ddl_that_waits_sets_no_table_aside() -> None:
+    epochs = Epochs.__new__(Epochs)
+    parts: Any = epochs
+    parts._reader = SimpleNamespace(set_aside={})
+    stop = Stop("a DDL waits")
+    stop.table, stop.ddl = ("shop", "t"), WaitingDdl("7:1", "no such type")
+    with pytest.raises(Stop) as raised:
+        parts._set_aside(stop)
+    assert raised.value is stop

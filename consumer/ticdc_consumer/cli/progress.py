@@ -118,7 +118,7 @@ class RunProgress:
             self._log("corrupted_rows", text, {"rows": more}, logging.WARNING)
         now = time.monotonic()
         if epoch.changes and self._applying_since is None:
-            self._applying_since = max(self._began, now - sum(epoch.seconds.values()))
+            self._applying_since = max(self._began, now - epoch.seconds)
         if now - self._began >= SECONDS_TO_PASS and not self._warned:
             self._warned = True
             self._warn()

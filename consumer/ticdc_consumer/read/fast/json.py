@@ -304,7 +304,7 @@ def read(pieces: Sequence[bytes], types: Sequence[tuple[str, pa.DataType]]) -> l
     table = json.read_json(
         pa.BufferReader(lines),
         # A row that straddles two blocks is an error.
-        read_options=json.ReadSettings(use_threads=False, block_size=len(lines) + 1),
+        read_options=json.ReadOptions(use_threads=False, block_size=len(lines) + 1),
         parse_options=json.ParseOptions(
             explicit_schema=pa.schema(types), unexpected_field_behavior="ignore"
         ),

@@ -266,6 +266,11 @@ class ValuesNotSent(Unsupported):
     not certain without the upstream. Exit 3."""
 
 
+class TableNotSent(Unsupported):
+    """An ALTER TABLE gives a key to a table that TiCDC left out until then: its rows are not in the
+    topic. Exit 3."""
+
+
 class UpstreamAway(Stop):
     """`[source] upstream` does not answer, or refuses this user; it may answer later. Exit 3."""
 

@@ -1,6 +1,15 @@
 """DDL of upstream whose work another client did in the target before they came."""
 
-from support.advice import Case, Scene, changefeed_begins, follow, target, types, upstream
+from support.advice import (
+    Case,
+    Scene,
+    changefeed_begins,
+    follow,
+    sets,
+    target,
+    types,
+    upstream,
+)
 
 ROWS = (
     "CREATE TABLE t (id INT PRIMARY KEY, g VARCHAR(20))",
@@ -37,6 +46,30 @@ CASES = [
         "as it was before, with the rows of then, and start again",
         [types("run CONFIG --ddl-done …"), types("run CONFIG")],
         on=FAMILY,
+    ),
+    Case(
+        "a table that had no key when it was created is loaded",
+        [
+            upstream("CREATE TABLE t (id INT, g VARCHAR(20))", "INSERT INTO t VALUES (1, 'one')"),
+            changefeed_begins,
+            upstream("ALTER TABLE t ADD PRIMARY KEY (id)", "INSERT INTO t VALUES (2, 'two')"),
+            types("run CONFIG"),
+        ],
+        "; load it by: ticdc-consumer load CONFIG --table …, then start again",
+        [types("load CONFIG --table …", "run CONFIG")],
+    ),
+    Case(
+        "a table that had no key when it was created is loaded by the run",
+        [
+            upstream(
+                "CREATE TABLE t (id INT NOT NULL, g VARCHAR(20))", "INSERT INTO t VALUES (1, 'one')"
+            ),
+            changefeed_begins,
+            upstream("ALTER TABLE t ADD UNIQUE (id)", "DELETE FROM t WHERE id = 1"),
+            types("run CONFIG"),
+        ],
+        "; or set [ddl] load_missing = true, by which a run loads such tables itself",
+        [sets(ddl__load_missing=True), types("run CONFIG")],
     ),
     Case(
         "a table that was renamed first is renamed back",

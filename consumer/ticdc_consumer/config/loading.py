@@ -113,6 +113,8 @@ def of_names(settings: Given) -> Settings:
         raise Usage('target.publish = "staging" is for target.apply = "net": leave one of them out')
     if options.verify_every is not None and options.upstream_url is None:
         raise Usage("verify.every compares rows with the upstream: set source.upstream, its URL")
+    if options.ddl_load_missing and options.upstream_url is None:
+        raise Usage("ddl.load_missing reads tables from the upstream: set source.upstream, its URL")
     protocol.check_settings(options)
     if options.quarantine and options.apply != "net":
         raise Usage(

@@ -186,6 +186,15 @@ class Settings(ReadSettings):
         ),
     )
     """Upstream `schema.table` patterns; the first that matches decides, before the kind."""
+    ddl_load_missing: bool = field(
+        default=False,
+        metadata=setting(
+            "ddl.load_missing",
+            parsers.flag,
+            "whether a table that TiCDC left out until it got a key is loaded from source.upstream",
+        ),
+    )
+    """At the ALTER TABLE that gives it the key."""
 
     quarantine: bool = field(
         default=False,

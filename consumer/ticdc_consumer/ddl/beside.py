@@ -11,11 +11,15 @@ table's place.
 import time
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 
+from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Ddl
 from ticdc_encoder.sql.parser import parse_create_table
 
 from ticdc_consumer import failpoints
+from ticdc_consumer.ddl import translate
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.run import refusals
 from ticdc_consumer.ddl.touched import touched
@@ -103,9 +107,22 @@ class Beside:
                 vain = late or load.name in set_aside
                 self._notes.reached(load.name, "given up" if vain else "rows")
                 if load.alone and not vain and load.name not in ledger.known().by_name:
+                    self._end_pending(load)
                     table = parse_create_table(load.statement, load.name[0])
                     ledger.define(table, "applied" if load.created else "declared")
         failpoints.hit("B1")
+
+    def _end_pending(self, load: TableLoad) -> None:
+        """Marks as done the ALTER TABLE that waits because TiCDC left the table out until then: the
+        load is of after it."""
+        context = self._context
+        for entry in context.ledger.pending():
+            waits = False
+            with suppress(TicdcError):
+                waits = translate.gives_first_key(context, context.statement(entry), load.name)
+            if waits and entry.commit_ts <= load.snapshot_ts:
+                reason = f"the table was loaded as of {load.snapshot_ts}"
+                context.ledger.mark(replace(entry, state="done", reason=reason))
 
     def _drop(self, loads: Iterable[TableLoad]) -> None:
         target = self._target

@@ -42,7 +42,8 @@ class DdlContext:
 
     `ledger` holds the definitions in memory, as the last DDL that is done left them. `rules` are
     those of the column types that were accepted (`[target] rules`). `snapshot_of` reads
-    `[source] upstream`, if that is set.
+    `[source] upstream`, if that is set. `load_missing`: whether a table that TiCDC left out is
+    loaded from there.
     """
 
     target: Target
@@ -51,6 +52,7 @@ class DdlContext:
     rules: frozenset[str] = frozenset()
     policy: Policy = field(default_factory=Policy)
     snapshot_of: SnapshotOf | None = None
+    load_missing: bool = False
 
     @classmethod
     def of(
@@ -61,7 +63,8 @@ class DdlContext:
         route: Route,
         snapshot_of: SnapshotOf | None = None,
     ) -> "DdlContext":
-        return cls(target, ledger, route, options.rules, Policy.of(options), snapshot_of)
+        policy, load_missing = Policy.of(options), options.ddl_load_missing
+        return cls(target, ledger, route, options.rules, policy, snapshot_of, load_missing)
 
     @property
     def definitions(self) -> Definitions:

@@ -44,12 +44,16 @@ def keep_definition(
     entry: LedgerEntry,
     basis: Basis = "applied",
     set_aside: TargetName | None = None,
+    created: Table | None = None,
 ) -> None:
     """Brings the stored definitions up to a DDL that is done, by whomever: what it may have changed
     is forgotten, unless the statement itself defines how it is now. Where the rows of a table go is
     forgotten only when the table is dropped or renamed. `basis` is "declared" if it was
     skipped, or an operator did it; `set_aside` is where the table that was dropped or emptied is
-    now."""
+    now; `created` is what the DDL leaves of a table of which nothing was known."""
+    if created is not None:
+        ledger.define(created, basis)
+        return
     definitions = ledger.definitions()
     try:
         statement = statement_in_database(entry, definitions, ledger)

@@ -46,9 +46,10 @@ commit_ts."""
 BESIDE_NAME = re.compile(r"ticdc_(loading|replaced)_[0-9a-f]{8}_[0-9]+_[0-9]+", re.IGNORECASE)
 """The name of a table that is loaded beside the one in use, or was replaced by it: the changefeed's
 checksum, the timestamp at which the load began, a number."""
-REFILL_NAME = re.compile(r"ticdc_refill(ing|ed)_[0-9a-f]{8}_[0-9]+_[0-9]+", re.IGNORECASE)
-"""The name of a copy that gets the upstream's rows after an ALTER TABLE, or of the table whose
-place it took: the changefeed's checksum, the commit_ts and number of the DDL."""
+REFILL_NAME = re.compile(r"ticdc_refill(ing|ed|mark)_[0-9a-f]{8}_[0-9]+_[0-9]+", re.IGNORECASE)
+"""The name of a copy that gets the upstream's rows after an ALTER TABLE, and of the table whose
+place it took, or of a marker where none was: the changefeed's checksum, the commit_ts and number of
+the DDL."""
 _OWN_NAMES = (DROPPED_NAME, MARKER_NAME, BESIDE_NAME, REFILL_NAME)
 
 Route = Callable[[str, str], TableName]

@@ -31,10 +31,11 @@ from ticdc_encoder.sql.statements import (
 )
 
 from ticdc_consumer import failpoints
-from ticdc_consumer.ddl import begun, refill, renames, translate
+from ticdc_consumer.ddl import begun, renames, translate
 from ticdc_consumer.ddl.by_operator.manual import is_done, refuse_begun
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
+from ticdc_consumer.ddl.from_upstream import left_out, refill
 from ticdc_consumer.ddl.names import parsed
 from ticdc_consumer.ddl.shared import databases
 from ticdc_consumer.ddl.suggestion import suggested, way_on
@@ -44,6 +45,7 @@ from ticdc_consumer.errors import (
     KeyTaken,
     Retry,
     Stop,
+    TableNotSent,
     UnknownCommit,
     Unsupported,
     UpstreamAway,
@@ -159,7 +161,7 @@ def run_in_cut(context: DdlContext, entries: Sequence[LedgerEntry]) -> None:
                 with _savepoint(context):
                     work = _run(context, entry)
                     finished = _finished(context, entry)
-                    keep_definition(ledger, entry, set_aside=work.set_aside)
+                    keep_definition(ledger, entry, set_aside=work.set_aside, created=work.created)
             except Unsupported as refusal:
                 if not context.policy.passes(entry, refusal):
                     break
@@ -274,7 +276,7 @@ def _attempt(context: DdlContext, entry: LedgerEntry) -> None:
             if target.transactional_ddl or work.rows_only:
                 with refusals(target):
                     work = _run(context, entry)
-            keep_definition(ledger, entry, set_aside=work.set_aside)
+            keep_definition(ledger, entry, set_aside=work.set_aside, created=work.created)
             failpoints.hit("D4")
         failpoints.hit("D5")
     except Unsupported as refusal:
@@ -397,6 +399,8 @@ def _run(context: DdlContext, entry: LedgerEntry) -> Alteration:
     """Does an entry's work inside a transaction; returns it."""
     try:
         work = work_of(context, entry)
+    except TableNotSent as refusal:
+        return left_out.in_transaction(context, entry, refusal)
     except ValuesNotSent as refusal:
         if context.snapshot_of is None:
             raise
@@ -411,9 +415,11 @@ def _run(context: DdlContext, entry: LedgerEntry) -> Alteration:
 def _run_alone(context: DdlContext, entry: LedgerEntry) -> Alteration:
     """Does what commits by itself of an entry's work; returns all of it."""
     if refill.ran(context, entry):
-        return Alteration()
+        return left_out.finished(context, entry)
     try:
         work = _begin(context, entry)
+    except TableNotSent as refusal:
+        return left_out.by_copy(context, entry, refusal)
     except ValuesNotSent as refusal:
         if context.snapshot_of is None:
             raise

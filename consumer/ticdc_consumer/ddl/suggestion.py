@@ -16,7 +16,14 @@ from ticdc_consumer.ddl.names import Route
 from ticdc_consumer.ddl.trial import outcome_of, run_and_undone
 from ticdc_consumer.ddl.view.query import OtherSession
 from ticdc_consumer.ddl.views import ViewInTheWay
-from ticdc_consumer.errors import LeftOut, Stop, Unsupported, UpstreamAway, ValuesNotSent
+from ticdc_consumer.errors import (
+    LeftOut,
+    Stop,
+    TableNotSent,
+    Unsupported,
+    UpstreamAway,
+    ValuesNotSent,
+)
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target
@@ -41,8 +48,8 @@ def suggested(context: DdlContext, entry: LedgerEntry) -> Suggestion | None:
     try:
         translate.work(context, entry)
         return None
-    except (LeftOut, ViewInTheWay):
-        return None  # it is not needed, or the view would be wrong
+    except (LeftOut, ViewInTheWay, TableNotSent):
+        return None  # it is not needed, or the view would be wrong, or the rows are not known
     except (Unsupported, DefinitionError) as refusal:
         if isinstance(refusal.__cause__, DefinitionError):
             return None  # it does not fit its table, here as little as upstream
@@ -58,6 +65,12 @@ def way_on(context: DdlContext, entry: LedgerEntry, refusal: Stop) -> str:
     """How the consumer can still run the DDL by itself, unless the refusal says that already."""
     if isinstance(refusal, ValuesNotSent) and context.snapshot_of is None:
         return "; set [source] upstream, from which these values can be read, and start again"
+    if isinstance(refusal, TableNotSent) and not context.load_missing:
+        name = f"{entry.schema}.{entry.table}"
+        setting = ""
+        if context.snapshot_of is not None:
+            setting = "; or set [ddl] load_missing = true, by which a run loads such tables itself"
+        return f"; load it by: ticdc-consumer load CONFIG --table {name}, then start again{setting}"
     if isinstance(refusal, Unsupported | UpstreamAway) or entry.instead:
         return ""
     if "start again" in str(refusal):

@@ -7,6 +7,9 @@ import sqlalchemy as sa
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.evolution import Evolved
 from ticdc_encoder.sql.statements import (
+    Action,
+    AddColumn,
+    AddIndex,
     AlterSchema,
     AlterTable,
     CreateSchema,
@@ -18,6 +21,7 @@ from ticdc_encoder.sql.statements import (
     DropView,
     EmptyPartitions,
     ExchangePartition,
+    ModifyColumn,
     NoEffect,
     Other,
     OtherAction,
@@ -46,7 +50,7 @@ from ticdc_consumer.ddl.names import own_schema, parsed
 from ticdc_consumer.ddl.partition import actions as partitions
 from ticdc_consumer.ddl.shared import databases
 from ticdc_consumer.ddl.shared.tables import refuse_shared
-from ticdc_consumer.errors import InTheWay, LeftOut, Stop, Unsupported
+from ticdc_consumer.errors import InTheWay, LeftOut, Stop, TableNotSent, Unsupported
 from ticdc_consumer.state.known_tables import Basis, Definitions
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.targets.layout import (
@@ -69,6 +73,13 @@ def work(context: DdlContext, entry: LedgerEntry) -> Alteration:
     alteration = merged_tables.work(context, statement) or _work(context, entry, statement)
     require_own(context.target, entry, alteration)
     return with_views(context, statement, alteration)
+
+
+def creation(context: DdlContext, table: Table) -> Alteration:
+    """What creates a table that no CREATE TABLE brought. Raises `Stop`."""
+    statement = CreateTable(table)
+    refuse_shared(context, statement)
+    return with_views(context, statement, _create(context, table))
 
 
 def with_views(context: DdlContext, statement: Statement, alteration: Alteration) -> Alteration:
@@ -164,9 +175,7 @@ def _create(context: DdlContext, table: Table) -> Alteration:
         if target.has_rows(existing.schema, existing.name):
             raise InTheWay(f"{_label(existing)} exists and has rows")
         statements += _referring(context, table, keys)
-    for child, missing in waiting(table, definitions, context.locate):
-        statements += _referring(context, child, missing)
-    return Alteration(tuple(statements))
+    return Alteration((*statements, *keys_of_children(context, table)))
 
 
 def _create_merged(context: DdlContext, table: Table, shard: Shard) -> Alteration:
@@ -182,6 +191,12 @@ def _create_merged(context: DdlContext, table: Table, shard: Shard) -> Alteratio
     if target.execute(f"SELECT 1 FROM {rows} LIMIT 1").first() is not None:  # noqa: S608
         raise InTheWay(f"{_label(existing)} has rows whose {shard.column} is {shard.name}")
     return Alteration()
+
+
+def keys_of_children(context: DdlContext, table: Table) -> list[str]:
+    """Adds to the tables that were created before it their foreign keys to the table."""
+    children = waiting(table, context.definitions, context.locate)
+    return [text for child, keys in children for text in _referring(context, child, keys)]
 
 
 def _referring(context: DdlContext, table: Table, keys: Sequence[Reference]) -> tuple[str, ...]:
@@ -334,6 +349,7 @@ def evolution(context: DdlContext, altered: AlterTable) -> tuple[Evolved, Refere
     """The table before and after an ALTER TABLE, as far as the target has it. Raises `Stop`."""
     target, name = context.target, (altered.schema, altered.table)
     table = context.locate(name)
+    _require_sent(context, altered)
     known = context.ledger.known().get(name)
     evolved = reflection.evolved(target, table, altered, known)
     existing = target.describe(*table)
@@ -342,6 +358,39 @@ def evolution(context: DdlContext, altered: AlterTable) -> tuple[Evolved, Refere
     certain = known is not None and known.basis in ("applied", "checked")
     evolved = generated_columns.as_it_is(target, evolved, existing, certain)
     return evolved, changes(target, evolved, context.definitions, context.locate)
+
+
+def _require_sent(context: DdlContext, altered: AlterTable) -> None:
+    """Raises `TableNotSent` for a table that was left out until now."""
+    name = altered.schema, altered.table
+    if gives_first_key(context, altered, name):
+        raise TableNotSent(
+            f"{'.'.join(name)}: there is no table {context.target.quote(*context.locate(name))}: "
+            "TiCDC leaves out a table that has neither a primary key nor a NOT NULL unique key; "
+            "the rows that it had when this statement gave it one are not in the topic"
+        )
+
+
+def gives_first_key(context: DdlContext, statement: Statement, name: TableName) -> bool:
+    """Whether it may give a key to this table, which then was left out until now: nothing of it
+    came before, and it is not in the target."""
+    return (
+        isinstance(statement, AlterTable)
+        and (statement.schema, statement.table) == name
+        and name not in context.ledger.known().destinations
+        and any(map(_may_give_key, statement.actions))
+        and context.target.describe(*context.locate(name)) is None
+    )
+
+
+def _may_give_key(action: Action) -> bool:
+    match action:
+        case AddIndex(index):
+            return index.unique
+        case AddColumn(column, keys) | ModifyColumn(_, column, keys):
+            return bool(keys) or not column.nullable
+        case _:
+            return False
 
 
 def _partitions(altered: AlterTable) -> bool:
@@ -378,6 +427,7 @@ def before_alter(context: DdlContext, entry: LedgerEntry) -> tuple[Table, Basis]
     name = statement.schema, statement.table
     refuse_shared(context, statement)
     merged_tables.refuse_merged(context, statement)
+    _require_sent(context, statement)
     known = context.ledger.known().get(name)
     if known is not None and known.basis not in ("declared", "seen"):
         return None

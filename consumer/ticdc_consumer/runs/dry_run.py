@@ -21,7 +21,7 @@ from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
 from ticdc_consumer.ddl.quarantined import literal_rule
 from ticdc_consumer.epoch import CAUGHT_UP, Epochs, Goal
-from ticdc_consumer.errors import Stop, Unsupported, ValuesNotSent
+from ticdc_consumer.errors import Stop, TableNotSent, Unsupported, ValuesNotSent
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.read.report import OTHERS
 from ticdc_consumer.reader import Reader
@@ -340,8 +340,8 @@ class Recorder:
             else:
                 try:
                     work = ddl.work_of(context, entry)
-                except ValuesNotSent as refusal:
-                    if self._options.upstream_url is None:
+                except (ValuesNotSent, TableNotSent) as refusal:
+                    if not self._reads_upstream(refusal):
                         raise
                     self._reader.leave_out = (*self._reader.leave_out, *sorted(patterns))
                     note = f"the rows are read anew from [source] upstream: {refusal}"
@@ -349,6 +349,11 @@ class Recorder:
         if work.statements:
             self._reader.leave_out = (*self._reader.leave_out, *sorted(patterns))
         return PlannedDdl(entry, work.statements), work.set_aside
+
+    def _reads_upstream(self, refusal: ValuesNotSent | TableNotSent) -> bool:
+        if isinstance(refusal, TableNotSent):
+            return self._options.ddl_load_missing
+        return self._options.upstream_url is not None
 
 
 def _touched(context: DdlContext, entry: LedgerEntry) -> set[str]:

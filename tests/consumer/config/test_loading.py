@@ -238,6 +238,14 @@ def test_rows_are_verified_against_an_upstream_each_second_at_most(written: Path
         load(written, "verify.every=0")
 
 
+def test_tables_that_were_left_out_are_loaded_from_an_upstream(written: Path) -> None:
+    with pytest.raises(Usage, match=r"ddl\.load_missing reads tables .*: set source\.upstream"):
+        load(written, "ddl.load_missing=true")
+    upstream = "source.upstream=mysql+pymysql://reader@tidb:4000"
+    assert load(written, "ddl.load_missing=true", upstream).ddl_load_missing
+    assert not load(written).ddl_load_missing
+
+
 def test_csv_needs_a_storage(written: Path) -> None:
     with pytest.raises(Usage, match=r"protocol csv is for files, not for Kafka: set storage\.url"):
         load(written, "protocol=csv")

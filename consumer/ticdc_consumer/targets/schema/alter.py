@@ -47,7 +47,8 @@ if TYPE_CHECKING:
 class Alteration:
     """`refusals` are (a query, the reason): a row of its result forbids the rest. `rows_only`: the
     statements change rows alone, and so can be rolled back on every target. `set_aside` is the
-    new name of the table that was dropped or emptied.
+    new name of the table that was dropped or emptied. `created` is the upstream's definition of a
+    table that was not there before, as the DDL leaves it.
 
     The rest is for DDL that commits by itself. `as_after` says what the target already has of it
     and how to undo that. Either the consumer did it, before a crash, or another client. `evidence`
@@ -58,6 +59,7 @@ class Alteration:
     refusals: tuple[tuple[str, str], ...] = ()
     rows_only: bool = False
     set_aside: TargetName | None = None
+    created: Table | None = None
     as_after: str = ""
     evidence: tuple[str, ...] = ()
     unlike: tuple[tuple[str, str], ...] = ()

@@ -1,0 +1,99 @@
+"""A table that is filled with the upstream's rows as of a DDL: `refill`, `left_out`.
+
+What `tidb_snapshot` shows at the DDL's commit_ts are, by definition, the rows after the DDL, and no
+cut goes past a DDL that is pending.
+"""
+
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+
+import pyarrow as pa
+from ticdc_encoder.event import Table
+from ticdc_encoder.sql.statements import AlterTable
+
+from ticdc_consumer import failpoints
+from ticdc_consumer.ddl.context import DdlContext, Snapshot
+from ticdc_consumer.ddl.names import own_schema
+from ticdc_consumer.state.ledger import Ledger, LedgerEntry
+from ticdc_consumer.targets import encoders
+from ticdc_consumer.targets.layout import Layout, TargetName
+
+
+def altered_table(context: DdlContext, entry: LedgerEntry) -> tuple[AlterTable, TargetName]:
+    """The statement, and where its table is."""
+    statement = context.statement(entry)
+    assert isinstance(statement, AlterTable)  # no other statement changes values, or adds keys
+    return statement, context.locate((statement.schema, statement.table))
+
+
+def copy_names(context: DdlContext, entry: LedgerEntry) -> tuple[TargetName, TargetName]:
+    """The copy that is filled, and what shows that it has the table's place."""
+    return _own_name(context, entry, "refilling"), _own_name(context, entry, "refilled")
+
+
+def marker_name(context: DdlContext, entry: LedgerEntry) -> TargetName:
+    """What is renamed to show that, where no old table is."""
+    return _own_name(context, entry, "refillmark")
+
+
+def _own_name(context: DdlContext, entry: LedgerEntry, what: str) -> TargetName:
+    ending = f"{checksum(context.ledger)}_{entry.commit_ts}_{entry.seq}"
+    return own_schema(context.target), f"ticdc_{what}_{ending}"
+
+
+def checksum(ledger: Ledger) -> str:
+    return f"{zlib.crc32(ledger.changefeed.encode()):08x}"
+
+
+def execute(context: DdlContext, texts: Iterable[str]) -> None:
+    """Statements that commit by themselves. Raises `Fenced` if another consumer took over."""
+    for text in texts:
+        with context.target.transaction():
+            context.ledger.check()
+        failpoints.hit("D1")
+        context.target.execute(text).close()
+        failpoints.hit("D2")
+
+
+def snapshot_of(context: DdlContext, entry: LedgerEntry) -> AbstractContextManager[Snapshot]:
+    """The upstream's table as of the DDL."""
+    statement, _ = altered_table(context, entry)
+    assert context.snapshot_of is not None  # whoever has none does not begin
+    return context.snapshot_of((statement.schema, statement.table), entry.commit_ts)
+
+
+def fill(context: DdlContext, snapshot: Snapshot, table: TargetName) -> int:
+    """Each chunk in a transaction; returns how many rows there are."""
+    layout, rows = _layout(context, snapshot, table), 0
+    for chunk in snapshot.chunks():
+        with context.target.transaction():
+            context.ledger.check()
+            rows += _insert(context, layout, chunk)
+            failpoints.hit("F1")
+    return rows
+
+
+def fill_in_transaction(context: DdlContext, snapshot: Snapshot, table: TargetName) -> int:
+    """All rows in the transaction that is under way; returns how many there are."""
+    layout = _layout(context, snapshot, table)
+    return sum(_insert(context, layout, chunk) for chunk in snapshot.chunks())
+
+
+def _layout(context: DdlContext, snapshot: Snapshot, table: TargetName) -> Layout:
+    target, source = context.target, snapshot.table
+    described = target.describe(*table)
+    assert described is not None  # it was created or altered just now
+    sent = tuple(column for column in source.columns if not column.virtual)
+    rows = Table(source.schema, source.name, sent, handle_key=source.handle_key)
+    return target.layout(rows, (), described, source, context.rules)
+
+
+def _insert(context: DdlContext, layout: Layout, batches: Iterator[list[pa.Array]]) -> int:
+    encode_rows, _ = encoders(layout.dialect)
+    rows = 0
+    for arrays in batches:
+        payloads = encode_rows(layout, arrays).cast(pa.binary())
+        context.target.insert(layout, payloads, "stop")
+        rows += len(payloads)
+    return rows

@@ -13,6 +13,7 @@ from ticdc_encoder.column import Column, ColumnType, ForeignKey, Index
 from ticdc_encoder.errors import (
     ConfigError,
     DefinitionError,
+    FieldCount,
     ProduceError,
     TicdcError,
     TopicError,
@@ -49,6 +50,7 @@ __all__ = [
     "Ddl",
     "DefinitionError",
     "Event",
+    "FieldCount",
     "ForeignKey",
     "Index",
     "KeyChange",

@@ -3,6 +3,7 @@
     TicdcError
         WireError                   bytes that the protocol does not allow
             MissingCommitTs         (formats.format) a message without a commit_ts
+            FieldCount              a record of csv with more or fewer fields than expected
         DefinitionError             a table definition, or a value for its columns, that cannot be
         ConfigError                 a setting that is unknown, malformed or contradicts another
         MessageTooLarge             (formats.format) a row beyond max-message-bytes
@@ -61,6 +62,10 @@ class _OfNames(TicdcError):
 
 class WireError(_OfNames):
     """Bytes that the protocol does not allow."""
+
+
+class FieldCount(WireError):
+    """A record of csv that has not as many fields as its table and the settings want."""
 
 
 class DefinitionError(_OfNames):

@@ -3,9 +3,11 @@
 import json
 import re
 import shutil
+import sqlite3
 import tomllib
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -508,6 +510,94 @@ def test_what_is_damaged_stops_the_run(
     damage(sink.folder)
     reading._table_of.cache_clear()  # a process that runs has seen the schema file
     refuses(run, words)
+
+
+# --- what the changefeed leaves out, or names otherwise -------------------------------------------
+
+ROUTES = """
+[[sink.dispatchers]]
+matcher = ["shop.*"]
+target-schema = "lake"
+target-table = "{schema}_{table}"
+"""
+WIDE = "CREATE TABLE `items` (`id` INT PRIMARY KEY, `twice` INT AS (`id` * 2), `name` VARCHAR(9))"
+SELECTORS = '[[sink.column-selectors]]\nmatcher = ["shop.*"]\ncolumns = ["*", "!name"]\n'
+NEW: Any = {"version": "8.5.7", "new_architecture": True}
+MASTER: Any = {"version": "9.0.0", "new_architecture": True}
+
+
+@pytest.mark.parametrize("protocol", ["csv", "canal-json"])
+def test_a_table_that_ticdc_routes_is_applied_under_its_target_name(
+    protocol: str, tmp_path: Path, run: Command
+) -> None:
+    sink = Sink(tmp_path / "routed", protocol, config=ROUTES, **NEW)
+    sink.create(10)
+    sink.send(inserted(20, ONE), inserted(30, TWO))
+    sink.ddl(40, "ALTER TABLE `items` ADD COLUMN `n` INT DEFAULT 7", "items", 5)
+    sink.mark(100)
+    settings = {"protocol": protocol, "storage__url": sink.folder.as_uri()}
+    assert run(**settings, tables__filter="lake.*").code == 0
+    assert run.rows("SELECT id, name, n FROM shop_items ORDER BY id") == [
+        (1, "one", 7),
+        (2, "two", 7),
+    ]
+
+
+def test_a_header_of_ticdc_8_5_with_virtual_columns_is_read(tmp_path: Path, run: Command) -> None:
+    sink = Sink(tmp_path / "headed", config="output-field-header = true\n", **NEW)
+    sink.create(10, WIDE)
+    sink.send(inserted(20, ONE, table(WIDE)))
+    sink.mark(100)
+    (file,) = sink.files("shop/items/*/*/CDC*.csv")
+    assert b",id,twice,name\r\n" in file.read_bytes()
+    csv = "{include-commit-ts = true, output-field-header = true}"
+    assert run(storage__url=sink.folder.as_uri(), storage__csv=csv).code == 0
+    assert run.rows("SELECT id, twice, name FROM items") == [(1, 2, "one")]
+
+
+CSV = "{include-commit-ts = true}"
+HEADED = "{include-commit-ts = true, output-field-header = true}"
+SELECTED: list[tuple[str, str, dict[str, str]]] = [
+    ("csv", "", {"storage__column_selectors": '[{matcher = ["*.*"], columns = ["*", "!name"]}]'}),
+    ("csv", "output-field-header = true\n", {"storage__csv": HEADED}),
+    ("canal-json", "", {"protocol": "canal-json"}),
+]
+
+
+@pytest.mark.parametrize(("protocol", "config", "settings"), SELECTED)
+def test_columns_that_selectors_leave_out_are_not_asked_for(
+    protocol: str,
+    config: str,
+    settings: dict[str, str],
+    tmp_path: Path,
+    sqlite_url: str,
+    run: Command,
+) -> None:
+    sink = Sink(tmp_path / "selected", protocol, config=config + SELECTORS, **MASTER)
+    settings = {**settings, "storage__url": sink.folder.as_uri()}
+    sink.create(10, WIDE)
+    sink.mark(50)
+    assert run(**settings).code == 0
+    sink.send(inserted(120, ONE, table(WIDE)), inserted(130, TWO, table(WIDE)))
+    sink.mark(200)
+    refuses(run, "shop.items.name: its rows come without this column", **settings)
+    with closing(sqlite3.connect(sqlite_url.removeprefix("sqlite:///"))) as target:
+        target.execute("ALTER TABLE items DROP COLUMN name")
+    assert run(**settings).code == 0
+    assert run.rows("SELECT id FROM items ORDER BY id") == [(1,), (2,)]
+
+
+def test_selectors_of_csv_that_are_not_known_here_are_named(tmp_path: Path, run: Command) -> None:
+    sink = Sink(tmp_path / "selected", config=SELECTORS, **MASTER)
+    sink.mark(10)
+    assert run(storage__url=sink.folder.as_uri()).code == 0
+    sink.send(inserted(20, ONE, table(WIDE)))
+    sink.mark(100)
+    refuses(
+        run,
+        "list selectors that leave them out in storage.column_selectors",
+        storage__url=sink.folder.as_uri(),
+    )
 
 
 WRONG: list[tuple[dict[str, str], str]] = [

@@ -25,15 +25,19 @@ class Sink:
         today: date = date(2024, 5, 25),
         parameters: str = "",
         force_replicate: bool = False,
+        config: str = "",
+        **made: Any,
     ) -> None:
+        """`config` follows what is in `[sink.csv]`; `made` are version and architecture."""
         self.folder = folder
         self._changefeed = StorageChangefeed(
             # Of a parameter that comes twice, the first counts.
             f"file:///sink?protocol={protocol}{parameters}&enable-tidb-extension=true",
-            f"force-replicate = {str(force_replicate).lower()}\n{CONFIG}",
+            f"force-replicate = {str(force_replicate).lower()}\n{CONFIG}{config}",
             start_ts=ts(start),
             today=lambda: today,
             clock=lambda: 0,
+            **made,
         )
 
     def send(self, *changes: RowChange) -> None:

@@ -13,6 +13,7 @@ from typing import Any, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.filters.column import ColumnSelector
 from ticdc_encoder.filters.table import TableFilter, imported
 from ticdc_encoder.formats import csv
 from ticdc_encoder.tso import compose
@@ -31,7 +32,7 @@ _MARK = re.compile(r"[^\\\r\n\0A-Za-z0-9.+\x80-\U0010ffff-]")
 CSV_SETTINGS = {
     field.name.replace("_", "-"): type(field.default)
     for field in fields(csv.Options)
-    if field.name not in ("terminator", "require_commit_ts", "time_zone")
+    if field.name not in ("terminator", "require_commit_ts", "time_zone", "header_has_virtual")
 }
 """The settings of `[sink.csv]`, with the types of their values."""
 DUMP_SETTINGS = {
@@ -209,6 +210,17 @@ def protocol(value: Any) -> str:
 def csv_settings(value: Any) -> dict[str, bool | str]:
     """The settings of `[sink.csv]`, under their own names."""
     return _named(value, CSV_SETTINGS)
+
+
+def column_selectors(value: Any) -> tuple[ColumnSelector, ...]:
+    """The changefeed's `[[sink.column-selectors]]`, or their text in TOML."""
+    value = _toml(value) if isinstance(value, str) else value
+    if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
+        raise ValueError('must be a list of tables, such as [{matcher = ["*.*"], columns = ["*"]}]')
+    try:
+        return tuple(ColumnSelector.parse(entry) for entry in value)
+    except TicdcError as error:
+        raise ValueError(f"has an entry that cannot be: {error}") from None
 
 
 def dump_settings(value: Any) -> dict[str, bool | str]:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ticdc_encoder.filters.column import ColumnSelector
+
 from ticdc_consumer.config import choices, parsers
 from ticdc_consumer.config.declaring import choice, section, setting, url
 
@@ -45,6 +47,14 @@ class ReadSettings:
             parsers.csv_settings,
             "the changefeed's [sink.csv], under the same names",
             is_table=True,
+        ),
+    )
+    storage_column_selectors: tuple[ColumnSelector, ...] = field(
+        default=(),
+        metadata=setting(
+            "storage.column_selectors",
+            parsers.column_selectors,
+            "the changefeed's [[sink.column-selectors]], for csv",
         ),
     )
     time_zone: str = field(

@@ -18,6 +18,7 @@ _TIME = 'time, such as 3600 or "24h"'
 TYPES: Mapping[Callable[[Any], Any], str] = {
     parsers.address: 'address, such as "127.0.0.1:9464"',
     parsers.characters: "text",
+    parsers.column_selectors: 'list such as [{matcher = ["*.*"], columns = ["*", "!x"]}]',
     parsers.count: "number, 1 or more",
     parsers.duration: _TIME,
     parsers.interval: f"{_TIME}, a second or more",

@@ -109,11 +109,7 @@ class ChangefeedConfig:
         in_file = dict(flat(toml_table(config)))
         ignored = without_effect(in_uri, in_file)
         check_old_value(in_file, version)
-        dispatchers = tuple(entries("sink.dispatchers", in_file, Dispatcher.parse))
-        for setting in ("target_schema", "target_table"):
-            if any(getattr(dispatcher, setting) for dispatcher in dispatchers):
-                name = setting.replace("_", "-")
-                check_has(name, TABLE_ROUTES, version, new=new_architecture)
+        dispatchers = dispatchers_of(in_file, version, new=new_architecture)
         ignored += [
             f"sink.dispatchers: partition = {dispatcher.partition!r}"
             for dispatcher in dispatchers
@@ -190,6 +186,17 @@ class ChangefeedConfig:
             raise ConfigError("force-replicate excludes delete-only-output-handle-key-columns")
         if old and self.large_message_handle_option != "none":
             raise ConfigError("force-replicate excludes large-message-handle-option")
+
+
+def dispatchers_of(
+    in_file: Mapping[str, Any], version: Version, *, new: bool
+) -> tuple[Dispatcher, ...]:
+    """`sink.dispatchers`, which name topics and partitions, and the targets of tables."""
+    dispatchers = tuple(entries("sink.dispatchers", in_file, Dispatcher.parse))
+    for setting in ("target_schema", "target_table"):
+        if any(getattr(dispatcher, setting) for dispatcher in dispatchers):
+            check_has(setting.replace("_", "-"), TABLE_ROUTES, version, new=new)
+    return dispatchers
 
 
 def filter_settings(

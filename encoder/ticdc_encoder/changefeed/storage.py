@@ -7,12 +7,21 @@ from typing import Any
 
 from ticdc_encoder.changefeed.split import split, split_mode
 from ticdc_encoder.changefeed.storage_config import StorageConfig
+from ticdc_encoder.changefeed.table_routes import TableRoutes
 from ticdc_encoder.changefeed.versions import filters_whole_updates
 from ticdc_encoder.event import Ddl, RowChange, Table, Transaction
+from ticdc_encoder.filters.column import ColumnSelectors, without
 from ticdc_encoder.filters.event import EventFilters
 from ticdc_encoder.filters.table import TableFilter
 from ticdc_encoder.formats import Clock, canal_json, csv, wall_clock
-from ticdc_encoder.sql.parser import CreateTable, altered_table, parse_ddl
+from ticdc_encoder.sql.parser import (
+    CreateTable,
+    DropSchema,
+    DropTable,
+    altered_table,
+    parse_ddl,
+)
+from ticdc_encoder.sql.statements import DropView
 from ticdc_encoder.storage.layout import (
     FILE_FORMATS,
     METADATA,
@@ -75,6 +84,8 @@ class StorageChangefeed:
             new_architecture=new_architecture,
         )
         self._filter = TableFilter(settings.rules, settings.case_sensitive)
+        self._selectors = ColumnSelectors(settings.column_selectors, settings.case_sensitive)
+        self._routes = TableRoutes(settings.dispatchers, case_sensitive=settings.case_sensitive)
         self._events = EventFilters(
             settings.event_filters,
             case_sensitive=settings.case_sensitive,
@@ -107,6 +118,7 @@ class StorageChangefeed:
         ):
             files += self._introduced(change.table)
             directory = self._directory(change)
+            change = self._routes.change(self._selected(change))
             rows = self._rows.get(directory)
             if rows is None:
                 rows = self._rows[directory] = []
@@ -125,11 +137,7 @@ class StorageChangefeed:
         """
         files = self.flush()
         if not ddl.table:
-            passes = self._events.keeps_ddl(ddl.schema, "", ddl.query, ddl.kind)
-            if passes and self._filter.matches_schema(ddl.schema):
-                file = SchemaFile(ddl.schema, "", ddl.commit_ts, ddl.query, ddl.kind)
-                files.append(_file(file))
-            return files
+            return files + self._schema_ddl(ddl)
         name = ddl.schema, ddl.table
         *named, renames = altered_table(ddl.query, ddl.schema) or (*name, False)
         first: _Name = (named[0], named[1])
@@ -144,10 +152,27 @@ class StorageChangefeed:
             return files
         if renames and first != name:
             self._tables.pop(first, None)
+            self._routes.release(*first)
         passes = self._events.keeps_ddl(*(first if renames else name), ddl.query, ddl.kind)
         # A DDL that is filtered out still gives the table's rows another schema.
         files.append(self._changed(table, ddl.commit_ts, ddl if passes else None))
+        if self._drops(ddl):
+            self._routes.release(*name)
         return files
+
+    def _schema_ddl(self, ddl: Ddl) -> list[StorageFile]:
+        if self._drops(ddl):
+            self._routes.release(ddl.schema)
+        passes = self._events.keeps_ddl(ddl.schema, "", ddl.query, ddl.kind)
+        if not passes or not self._filter.matches_schema(ddl.schema):
+            return []
+        ddl = self._routes.ddl(ddl, drops=False)
+        return [_file(SchemaFile(ddl.schema, "", ddl.commit_ts, ddl.query, ddl.kind))]
+
+    def _drops(self, ddl: Ddl) -> bool:
+        """Whether a name of a routed table becomes free."""
+        dropping = DropTable | DropView | DropSchema
+        return bool(self._routes) and isinstance(parse_ddl(ddl.query, ddl.schema), dropping)
 
     def flush(self) -> list[StorageFile]:
         """The data files of all rows that wait, each before its index."""
@@ -182,8 +207,10 @@ class StorageChangefeed:
         """The schema file of a table as it is from a version on."""
         name = table.schema, table.name
         self._tables[name], self._versions[name] = table, version
-        query, kind = ("", 0) if ddl is None else (ddl.query, ddl.kind)
-        return _file(SchemaFile(*name, version, query, kind, table))
+        routed, query, kind = self._routes.table(table), "", 0
+        if ddl is not None:
+            query, kind = self._routes.ddl(ddl, drops=self._drops(ddl)).query, ddl.kind
+        return _file(SchemaFile(routed.schema, routed.name, version, query, kind, routed))
 
     def _introduced(self, table: Table) -> list[StorageFile]:
         """The schema file of a table that no DDL has described."""
@@ -191,12 +218,18 @@ class StorageChangefeed:
             return []
         return [self._changed(table, self._start_ts, None)]
 
+    def _selected(self, change: RowChange) -> RowChange:
+        """The change with the columns that are sent; schema files have all."""
+        selected = self._selectors.selected(change.table)
+        if selected is change.table:
+            return change
+        return replace(without(change, selected), table=selected)
+
     def _directory(self, change: RowChange) -> Directory:
         settings, table = self._settings, change.table
         format_ = _DATES.get(settings.date_separator)
         return Directory(
-            table.schema,
-            table.name,
+            *self._routes.target(table.schema, table.name),
             self._versions[table.schema, table.name],
             change.partition_id if settings.partition_directories else None,
             None if format_ is None else self._today().strftime(format_),

@@ -4,15 +4,21 @@ If both have a setting, the sink URI's rules. Source: TiCDC's "Replicate Data to
 page and `pkg/sink/cloudstorage/config.go`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from ticdc_encoder.changefeed.config import check_old_value, filter_settings
+from ticdc_encoder.changefeed.config import check_old_value, dispatchers_of, filter_settings
 from ticdc_encoder.changefeed.known_settings import IGNORED_OF_ALL
 from ticdc_encoder.changefeed.route import Dispatcher
-from ticdc_encoder.changefeed.versions import check_architecture
+from ticdc_encoder.changefeed.versions import (
+    NEW_ARCHITECTURE,
+    check_architecture,
+    check_has,
+    selects_in_storage,
+)
 from ticdc_encoder.errors import ConfigError
+from ticdc_encoder.filters.column import ColumnSelector
 from ticdc_encoder.filters.event import EventFilter
 from ticdc_encoder.formats import canal_json, csv
 from ticdc_encoder.settings import (
@@ -25,7 +31,7 @@ from ticdc_encoder.settings import (
     uri_parts,
 )
 from ticdc_encoder.storage.layout import DateSeparator
-from ticdc_encoder.version import Version
+from ticdc_encoder.version import Version, version_number
 
 _SCHEMES = ("file", "local", "nfs", "s3", "gcs", "gs", "azure", "azblob")
 _CSV = "sink.csv"
@@ -83,12 +89,18 @@ _CANAL_JSON_SETTINGS: dict[str, SinkSetting] = {
 }
 _FORMAT_SETTINGS = {"csv": _CSV_SETTINGS, "canal-json": _CANAL_JSON_SETTINGS}
 _ALL_SETTINGS = (*_SETTINGS.values(), *_CSV_SETTINGS.values(), *_CANAL_JSON_SETTINGS.values())
-_LISTS = ("filter.event-filters", "filter.ignore-txn-start-ts", "filter.rules")
+_LISTS = (
+    "filter.event-filters",
+    "filter.ignore-txn-start-ts",
+    "filter.rules",
+    "sink.column-selectors",
+    "sink.dispatchers",
+)
+_OLD_ARCHITECTURE_HAS_HEADER = version_number("9.0.0-beta.2.pre")
 # They change the rows or files in ways that are not implemented here.
 _UNSUPPORTED = (
     "bdr-mode",
     "enable-active-active",
-    "sink.column-selectors",
     f"{_STORAGE}.output-column-id",
     f"{_STORAGE}.use-table-id-as-path",
 )
@@ -99,7 +111,6 @@ _IGNORED = (
     "integrity",
     "sink.debezium",
     "sink.debezium-disable-schema",
-    "sink.dispatchers",
     "sink.file-index-width",
     "sink.kafka-config",
     "sink.open",
@@ -145,24 +156,27 @@ _IGNORED_IN_URI = frozenset(
 
 
 def _csv_options(
-    values: dict[str, Any], *, terminator: str, time_zone: str, new_architecture: bool
+    values: dict[str, Any], *, version: Version, terminator: str, time_zone: str, new: bool
 ) -> csv.Options:
+    if values["output_field_header"] and version < _OLD_ARCHITECTURE_HAS_HEADER:
+        check_has("output-field-header", NEW_ARCHITECTURE, version, new=new)
     # The new architecture has no such column.
-    handle_key = values.pop("output_handle_key") and not new_architecture
+    handle_key = values.pop("output_handle_key") and not new
     return csv.Options(
-        terminator=terminator, time_zone=time_zone, output_handle_key=handle_key, **values
+        terminator=terminator,
+        time_zone=time_zone,
+        output_handle_key=handle_key,
+        header_has_virtual=new and not selects_in_storage(version, new=new),
+        **values,
     )
 
 
 def _canal_json_options(
-    values: dict[str, Any], *, terminator: str, time_zone: str, new_architecture: bool
+    values: dict[str, Any], *, version: Version, terminator: str, time_zone: str, new: bool
 ) -> canal_json.Options:
     """The rows end with the terminator, but that is not the encoder's."""
     return canal_json.Options(
-        time_zone=time_zone,
-        max_message_bytes=1 << 62,
-        new_architecture=new_architecture,
-        **values,
+        time_zone=time_zone, max_message_bytes=1 << 62, new_architecture=new, **values
     )
 
 
@@ -187,7 +201,9 @@ class StorageConfig:
     force_replicate: bool
     case_sensitive: bool
     rules: tuple[str, ...]
+    dispatchers: tuple[Dispatcher, ...]
     event_filters: tuple[EventFilter, ...]
+    column_selectors: tuple[ColumnSelector, ...]
     ignore_txn_start_ts: frozenset[int]
 
     @classmethod
@@ -208,8 +224,8 @@ class StorageConfig:
             raise ConfigError(f"the sink URI's scheme is {scheme!r}, not one of cloud storage")
         in_file = dict(flat(toml_table(config)))
         _check(in_uri, in_file)
-        if any(of.target_schema or of.target_table for of in _dispatchers(in_file)):
-            raise ConfigError("target-schema and target-table are not supported for cloud storage")
+        dispatchers = dispatchers_of(in_file, version, new=new_architecture)
+        selectors = tuple(entries("sink.column-selectors", in_file, ColumnSelector.parse))
         check_old_value(in_file, version)
         values = read_settings(_SETTINGS, in_file, in_uri)
         # Both are read: a setting that is not valid is refused, whichever the protocol.
@@ -220,16 +236,22 @@ class StorageConfig:
         protocol = values["protocol"]
         options = _OPTIONS[protocol](
             of_formats[protocol],
+            version=version,
             terminator=values["terminator"],
             time_zone=time_zone,
-            new_architecture=new_architecture,
+            new=new_architecture,
         )
         filters = filter_settings(in_file, version, new_architecture=new_architecture)
-        return cls(version=version, format_options=options, **values, **filters)
-
-
-def _dispatchers(in_file: Mapping[str, Any]) -> Iterable[Dispatcher]:
-    return entries("sink.dispatchers", in_file, Dispatcher.parse)
+        return cls(
+            version=version,
+            format_options=options,
+            dispatchers=dispatchers,
+            column_selectors=(
+                selectors if selects_in_storage(version, new=new_architecture) else ()
+            ),
+            **values,
+            **filters,
+        )
 
 
 def _check(in_uri: Mapping[str, str], in_file: Mapping[str, Any]) -> None:

@@ -17,6 +17,7 @@ _TIDB_X = Version(26, 0, 0)
 """From here on the numbers are TiDB X's: v26.3.1 to v26.3.4 of pingcap/ticdc are tags of its branch
 release-nextgen-202603. It left master in spring 2026, and has nothing of `UNRELEASED`, nor
 `target-schema` (no `pkg/routing`)."""
+_STORAGE_SELECTORS = Version(26, 3, 4)
 _FOLDS_CASE = (("6.5.6", "6.5.x"), ("7.1.3", "7.1.x"), ("7.5.0", "x.x.x"))
 """From the first version to the last, `case-sensitive` is false by default."""
 
@@ -46,6 +47,14 @@ def check_has(setting: str, since: Version, version: Version, *, new: bool) -> N
             f"{setting} needs TiCDC's new architecture, of {since} or later: this is the "
             f"{'new' if new else 'old'} one of {version}"
         )
+
+
+def selects_in_storage(version: Version, *, new: bool) -> bool:
+    """Whether cloud storage heeds `column-selectors`, and leaves virtual columns out of a header of
+    CSV; where it does not, TiCDC accepts selectors, and its header names columns that no row has.
+    Source: pingcap/ticdc#5595, in master and v26.3.4; `setHeader` of
+    `pkg/sink/codec/csv/csv_encoder.go` at v8.5.4 and at release-8.5, 799216b."""
+    return new and (UNRELEASED <= version < _TIDB_X or version >= _STORAGE_SELECTORS)
 
 
 def filters_whole_updates(version: Version, *, new: bool) -> bool:

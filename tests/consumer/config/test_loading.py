@@ -12,6 +12,7 @@ from ticdc_consumer.config.settings import SECTIONS, SETTINGS, URLS
 from ticdc_consumer.config.suggesting import known_settings
 from ticdc_consumer.errors import Usage
 from ticdc_consumer.state.scope import scope_hash
+from ticdc_encoder.filters.column import ColumnSelector
 
 EXAMPLE = """
 changefeed = "orders"
@@ -200,6 +201,10 @@ def test_a_storage_stands_in_for_kafka(stored: Path) -> None:
         storage_terminator="\n",
         storage_csv=csv,
     )
+    selectors = """storage.column_selectors=[{matcher = ["*.*"], columns = ["*", "!x"]}]"""
+    assert load(stored, selectors).storage_column_selectors == (
+        ColumnSelector(matcher=("*.*",), columns=("*", "!x")),
+    )
     more = load(stored, "storage.csv.quote=", "storage.csv.output-old-value=false")
     assert more.storage_csv == {**csv, "quote": "", "output-old-value": False}
 
@@ -216,6 +221,12 @@ NOT_STORED = [
     ),
     ("storage.csv.delimiter=abcd", "storage.csv: csv delimiter must be one to three characters"),
     ("storage.csv.output-old-value=yes", "storage.csv must be true or false"),
+    ("storage.column_selectors=shop", "storage.column_selectors is not a TOML value"),
+    ("storage.column_selectors=[1]", "storage.column_selectors must be a list of tables, such as"),
+    (
+        "storage.column_selectors=[{matchers = []}]",
+        "storage.column_selectors has an entry that cannot be: unknown key of a column selector",
+    ),
     ("storage.url=s3://bucket?key=x", "storage.url must be a prefix without parameters"),
     ("storage.date_separator=week", "storage.date_separator must be none or year or month or day"),
     ("storage.terminator=", "storage.terminator must be a non-empty text"),

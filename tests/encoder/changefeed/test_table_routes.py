@@ -284,8 +284,9 @@ def test_what_a_release_does_not_have_is_refused(
     assert message in str(caught.value)
 
 
-def test_routes_into_cloud_storage_are_refused() -> None:
+def test_cloud_storage_has_them_since_the_same_release() -> None:
     config = routing({"target-schema": "x"})
-    with pytest.raises(ConfigError, match="target-schema and target-table are not supported for"):
-        StorageChangefeed("s3://b/p?protocol=csv", config, **NEW)
-    StorageChangefeed("s3://b/p?protocol=csv", routing({"topic": "x"}), **NEW)
+    with pytest.raises(ConfigError, match="target-schema needs TiCDC's new architecture"):
+        StorageChangefeed("s3://b/p?protocol=csv", config, "8.5.6", new_architecture=True)
+    StorageChangefeed("s3://b/p?protocol=csv", config, **NEW)
+    StorageChangefeed("s3://b/p?protocol=csv", routing({"topic": "x"}), "8.5.6")

@@ -503,6 +503,131 @@ def test_partitions_and_filters_are_heeded() -> None:
     assert changefeed.ddl(Ddl("shop", "t", "CREATE TABLE t (id INT)", 5)) == []
 
 
+NEW: Any = {"version": "8.5.7", "new_architecture": True}
+ROUTED = {
+    "sink": {
+        **CSV["sink"],
+        "date-separator": "none",
+        "dispatchers": [
+            {"matcher": ["shop.*"], "target-schema": "lake", "target-table": "{schema}_{table}"}
+        ],
+    }
+}
+
+
+@pytest.mark.parametrize("protocol", ["csv", "canal-json"])
+def test_a_routed_table_has_its_target_in_paths_schema_files_and_rows(protocol: str) -> None:
+    uri = f"file:///p?protocol={protocol}&enable-tidb-extension=true"
+    changefeed = StorageChangefeed(uri, ROUTED, **NEW)
+    (database,) = changefeed.ddl(Ddl("shop", "", "CREATE DATABASE `shop`", 6, 1))
+    assert database.path.startswith("lake/meta/schema_6_")
+    assert json.loads(database.content)["Query"] == "CREATE DATABASE `lake`"
+    create = Ddl("shop", "orders", "CREATE TABLE `orders` (`id` INT PRIMARY KEY,`v` INT)", 7, 3)
+    (schema,) = changefeed.ddl(create)
+    where = PathLayout().schema_path(schema.path)
+    assert where is not None
+    file = parse_schema_file(where, schema.content)
+    assert (file.schema, file.name) == ("lake", "shop_orders")
+    assert file.query == "CREATE TABLE `lake`.`shop_orders` (`id` INT PRIMARY KEY,`v` INT)"
+    assert changefeed.encode(inserted(id=1, v=1)) == []
+    data, index = changefeed.flush()
+    assert data.path.startswith("lake/shop_orders/7/CDC")
+    assert index.path == "lake/shop_orders/7/meta/CDC.index"
+    assert (b'"shop_orders","lake"' in data.content) is (protocol == "csv")
+    assert (b'"database":"lake","table":"shop_orders"' in data.content) is (protocol != "csv")
+
+
+def test_a_routed_table_that_no_ddl_described_has_its_target_too() -> None:
+    changefeed = StorageChangefeed("file:///p?protocol=csv", ROUTED, **NEW)
+    (schema,) = changefeed.encode(inserted(id=1, v=1))
+    assert schema.path.startswith("lake/shop_orders/meta/schema_1_")
+    assert json.loads(schema.content)["Table"] == "shop_orders"
+
+
+def test_a_name_of_a_target_is_free_again_after_drop_rename_and_drop_database() -> None:
+    dispatchers = [{"matcher": ["*.*"], "target-schema": "lake", "target-table": "t"}]
+    changefeed = StorageChangefeed(
+        "file:///p?protocol=csv", {"sink": {"dispatchers": dispatchers}}, **NEW
+    )
+
+    def create(schema: str, table: str) -> None:
+        query = f"CREATE TABLE `{schema}`.`{table}` (`id` INT PRIMARY KEY)"
+        changefeed.ddl(Ddl(schema, table, query, 7, 3))
+
+    create("a", "x")
+    with pytest.raises(DefinitionError, match=r"a\.x and b\.y are both routed to lake\.t"):
+        create("b", "y")
+    changefeed.ddl(Ddl("a", "x", "DROP TABLE `a`.`x`", 8, 4))
+    create("b", "y")
+    changefeed.ddl(Ddl("b", "z", "RENAME TABLE `b`.`y` TO `b`.`z`", 9, 14))
+    changefeed.ddl(Ddl("b", "", "DROP DATABASE `b`", 10, 2))
+    create("c", "x")
+
+
+SELECTORS = [{"matcher": ["shop.*"], "columns": ["*", "!v"]}]
+SELECTING = {"sink": {**CSV["sink"], "column-selectors": SELECTORS}}
+
+
+@pytest.mark.parametrize(
+    ("version", "new", "row"),
+    [
+        ("9.0.0", True, b'"I","orders","shop",9,1\r\n'),
+        ("26.3.4", True, b'"I","orders","shop",9,1\r\n'),
+        ("26.3.3", True, b'"I","orders","shop",9,1,2\r\n'),
+        ("8.5.8", True, b'"I","orders","shop",9,1,2\r\n'),
+        ("9.0.0", False, b'"I","orders","shop",9,1,2\r\n'),
+    ],
+)
+def test_column_selectors_are_heeded_where_cloud_storage_does(
+    version: str, new: bool, row: bytes
+) -> None:
+    changefeed = StorageChangefeed(
+        "file:///p?protocol=csv", SELECTING, version, new_architecture=new
+    )
+    (schema,) = changefeed.encode(inserted(id=1, v=2))
+    assert len(json.loads(schema.content)["TableColumns"]) == 2
+    assert changefeed.flush()[0].content == row
+
+
+def test_selected_columns_are_in_the_header_and_in_canal_json() -> None:
+    config = {"sink": {**SELECTING["sink"], "csv": {"output-field-header": True}}}
+    sent = []
+    for protocol in ("csv", "canal-json"):
+        changefeed = StorageChangefeed(
+            f"file:///p?protocol={protocol}", config, "9.0.0", new_architecture=True
+        )
+        changefeed.encode(inserted(id=1, v=2))
+        sent.append(changefeed.flush()[0].content)
+    assert sent[0].splitlines()[0].endswith(b"schema,id")
+    assert b'"data":[{"id":"1"}]' in sent[1]
+
+
+@pytest.mark.parametrize(
+    ("version", "new", "header"),
+    [("8.5.4", True, b",id,w,v"), ("8.5.8", True, b",id,w,v"), ("9.0.0", True, b",id,v")],
+)
+def test_a_header_has_virtual_columns_until_storage_heeds_selectors(
+    version: str, new: bool, header: bytes
+) -> None:
+    table = parse_create_table(
+        "create table orders (id int primary key, w int as (id) virtual, v int)", "shop"
+    )
+    config = {"sink": {"csv": {"output-field-header": True}}}
+    changefeed = StorageChangefeed("file:///p?protocol=csv", config, version, new_architecture=new)
+    changefeed.encode(Transaction(9, (RowChange(table, 9, None, {"id": 1, "v": 2}),)))
+    lines = changefeed.flush()[0].content.split(b"\r\n")
+    assert lines[0].endswith(header)
+    assert lines[1] == b'"I","orders","shop",1,2'
+
+
+@pytest.mark.parametrize("version", ["8.5.7", "9.0.0-beta.1"])
+def test_the_old_architecture_has_no_header_before_9_0(version: str) -> None:
+    config = {"sink": {"csv": {"output-field-header": True}}}
+    with pytest.raises(ConfigError, match="output-field-header needs TiCDC's new architecture"):
+        StorageChangefeed("file:///p?protocol=csv", config, version)
+    StorageChangefeed("file:///p?protocol=csv", config, "9.0.0-beta.2.pre")
+
+
 REFUSED: list[tuple[str, Any, str]] = [
     ("kafka://h/t?protocol=csv", None, "the sink URI's scheme is 'kafka', not one of"),
     ("s3://key:secret@b/p?protocol=avro", None, "protocol is 'avro', not one of csv, canal-json"),

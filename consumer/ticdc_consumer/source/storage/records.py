@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from ticdc_encoder.column import Column
-from ticdc_encoder.errors import WireError
+from ticdc_encoder.errors import FieldCount, WireError
 from ticdc_encoder.event import RowChange, Table
+from ticdc_encoder.filters.column import ColumnSelectors
 from ticdc_encoder.storage.layout import Directory, PathLayout
 from ticdc_encoder.storage.schema_file import parse_schema_file
 
@@ -89,6 +90,7 @@ class FileDecoder:
         self._format_options = files.format_options(options)
         self._describe_columns = files.describe_columns
         self._known = known
+        self._selectors = ColumnSelectors(options.storage_column_selectors, options.case_sensitive)
         self._terminator = options.storage_terminator.encode()
 
     def changes(self, record: FileRecord) -> Iterator[RowChange]:
@@ -107,10 +109,11 @@ class FileDecoder:
         except WireError as error:
             error.table = table.schema, table.name
             error.add_note(f"in {record.path}")
-            if (table.schema, table.name) not in self._known and table.columns:
+            if isinstance(error, FieldCount):
                 error.add_note(
-                    "(virtual columns are in its schema file, not here; with output-field-header "
-                    "= true in [sink.csv] the file names its columns)"
+                    "(its schema file also lists virtual columns, and those that the changefeed's "
+                    "column-selectors leave out: list selectors that leave them out in "
+                    "storage.column_selectors)"
                 )
             raise
 
@@ -121,7 +124,8 @@ class FileDecoder:
         assert self._options.storage_url is not None
         stored = _table_of(self._options.storage_url, self._layout, directory)
         known = self._known.get((stored.schema, stored.name))
-        return stored if known is None else _completed(stored, known)
+        table = stored if known is None else _completed(stored, known)
+        return self._selectors.selected(table)
 
 
 @lru_cache(maxsize=4096)
@@ -144,8 +148,8 @@ def _table_of(url: str, layout: PathLayout, directory: Directory) -> Table:
 
 
 def _completed(stored: Table, known: Table) -> Table:
-    """Without the virtual columns, which schema files have and data files do not; with the members
-    of ENUM and SET, which the old architecture leaves out."""
+    """With the virtual columns marked, which schema files have and data files do not; with the
+    members of ENUM and SET, which the old architecture leaves out."""
     declared = {column.name: column for column in known.columns}
     return replace(stored, columns=tuple(_declared(stored.columns, declared)))
 
@@ -155,6 +159,8 @@ def _declared(columns: Iterable[Column], declared: Mapping[str, Column]) -> Iter
         same = declared.get(column.name)
         if same is None or same.type.name != column.type.name:
             yield column
-        elif same.generated != "virtual":
+        else:
             elements = column.type.elements or same.type.elements
-            yield replace(column, type=replace(column.type, elements=elements))
+            generated = same.generated if same.generated == "virtual" else column.generated
+            type_ = replace(column.type, elements=elements)
+            yield replace(column, type=type_, generated=generated)

@@ -6,6 +6,7 @@ the changefeed's, and the columns come from the table's schema file or definitio
 
 from base64 import b64encode
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from decimal import Decimal
 
 from ticdc_encoder.column import Column, ColumnType
@@ -28,8 +29,9 @@ def decode(data: bytes, table: Table, options: Options) -> list[RowChange]:
     TIMESTAMP values stay in the zone that they came in. Raises ConfigError for settings with which
     a file can be read in two ways.
 
-    An UPDATE is one change, with an empty `before` where the file has no old values. ENUM and SET
-    come as text if the table's members are not known.
+    The changes' table has the columns of the file alone: no virtual ones, and of a file with a
+    header those that it names. An UPDATE is one change, with an empty `before` where the file has
+    no old values. ENUM and SET come as text if the table's members are not known.
     """
     return [*changes(data, table, options)]
 
@@ -58,6 +60,8 @@ def changes(data: bytes, table: Table, options: Options) -> Iterator[RowChange]:
     if options.output_field_header:
         header, _, characters = characters.partition(options.terminator)
         columns = _named(header, table, columns, options)
+    if len(columns) < len(table.columns):
+        table = replace(table, columns=tuple(columns))
     reader = RecordReader(table, columns, options)
     dialect = options.delimiter, options.terminator, options.quote
     number = at = 0
@@ -80,7 +84,8 @@ def changes(data: bytes, table: Table, options: Options) -> Iterator[RowChange]:
 
 
 def _named(header: str, table: Table, columns: list[Column], options: Options) -> list[Column]:
-    """The columns that a header names, which is written without quotes or escapes."""
+    """The columns that a header names, which is written without quotes or escapes. TiCDC 8.5 names
+    virtual columns, too (see `header_has_virtual`)."""
     meta = meta_names(options)
     if header == options.delimiter.join([*meta, *(column.name for column in columns)]):
         return columns
@@ -88,9 +93,10 @@ def _named(header: str, table: Table, columns: list[Column], options: Options) -
     if names[: len(meta)] != meta:
         raise WireError("the header is not that of these settings")
     try:
-        return [table.column(name) for name in names[len(meta) :]]
+        named = [table.column(name) for name in names[len(meta) :]]
     except KeyError as error:
         raise WireError(f"{table.schema}.{table.name} has no column `{error.args[0]}`") from error
+    return [column for column in named if column.generated != "virtual"]
 
 
 # Writing.
@@ -108,7 +114,8 @@ class Encoder:
         """What a file of the table begins with: nothing without output_field_header."""
         if not self._options.output_field_header:
             return b""
-        names = [column.name for column, _ in self._plan(table)]
+        columns = [column for column, _ in self._plan(table)]
+        names = [c.name for c in (table.columns if self._options.header_has_virtual else columns)]
         return utf_8(
             self._options.delimiter.join(meta_names(self._options) + names)
             + self._options.terminator

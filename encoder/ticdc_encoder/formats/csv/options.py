@@ -13,7 +13,8 @@ _META = "ticdc-meta$"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """`[sink.csv]` of the changefeed, and `sink.terminator`. `time_zone` is that of the TiCDC
-    server: TIMESTAMP is written in it, and left in it by `decode`. Without `require_commit_ts`, a
+    server: TIMESTAMP is written in it, and left in it by `decode`. `header_has_virtual`: a header
+    that is written also names the virtual columns, which no row has. Without `require_commit_ts`, a
     change that has none gets commit_ts 0."""
 
     delimiter: str = ","
@@ -24,6 +25,7 @@ class Options:
     output_old_value: bool = False
     output_handle_key: bool = False
     output_field_header: bool = False
+    header_has_virtual: bool = False
     binary_encoding_method: Literal["base64", "hex"] = "base64"
     require_commit_ts: bool = True
     time_zone: str = "UTC"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from itertools import repeat
 
 from ticdc_encoder.column import INTEGERS, Column, ColumnType
-from ticdc_encoder.errors import WireError
+from ticdc_encoder.errors import FieldCount, WireError
 from ticdc_encoder.event import Row, RowChange, Table, Value
 from ticdc_encoder.formats.csv.columns import read_column
 from ticdc_encoder.formats.csv.fields import Fields, columns_of
@@ -46,7 +46,7 @@ class RecordReader:
         """The change that the record completes."""
         first = self._first
         if len(record) != first + len(self._columns):
-            raise WireError(
+            raise FieldCount(
                 f"{len(record)} fields, but {self._table.schema}.{self._table.name} has "
                 f"{len(self._columns)} columns and these settings {first} before them"
             )

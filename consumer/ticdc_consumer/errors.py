@@ -6,6 +6,7 @@
                 NoAnswer        1   (between) nor in the time that `why` has
             SourceAway          1   the brokers do not answer
             UserRefused         1   brokers or target answer, and refuse this user
+            ReadOnly            1   the target takes no writes of this user
             Full                1   the target's disk has no room
         Fenced                  4   a newer consumer of this changefeed took over
         ConfigError             2   (ticdc_encoder.errors) a setting of a changefeed or a format
@@ -86,6 +87,11 @@ class SourceAway(Unavailable):
 
 class UserRefused(Unavailable):
     """The brokers or the target's server answer, and refuse this user. Exit 1."""
+
+
+class ReadOnly(Unavailable):
+    """The target takes no writes of this user: it is a standby, or an administrator has made it
+    read-only. Exit 1."""
 
 
 class Full(Unavailable):

@@ -137,7 +137,13 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "create the table with these columns in utf8mb3",
         "leave the table out by [tables] filter",
     ),
+    "followed by tests/integration/test_why.py and test_why_targets.py": (
+        "set protocol to the changefeed's",
+    ),
     "an operator looks, or waits": (
+        "ask who made it read-only",
+        "compare ssl.ca.location",
+        "look whether that has expired",
         "MariaDB shows who holds it after INSTALL SONAME",
         "see its log and what session",
         "if all tables were restored to one moment",

@@ -24,6 +24,7 @@ from support.diagnoses import (
     running,
     seconds_ago,
 )
+from support.expired_certificate import expired
 from support.registry_server import served
 from support.server_address import server_address
 from support.small_disk import small_disk
@@ -121,6 +122,31 @@ def test_a_message_that_cannot_be_read(begin: Begin) -> None:
     assert "run orders.toml --set on_error.quarantine=true" in aside
     assert "forget orders.toml, then ticdc-consumer load orders.toml --replace" in anew
     assert "exit code 3" in shown.evidence[0]
+
+
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [("canal-json", "open-protocol"), ("debezium", "simple"), ("avro", "canal-json")],
+)
+def test_a_protocol_that_is_another(
+    sent: str, read: str, mock_kafka: brokers.Mock, sqlite_url: str, command: Make
+) -> None:
+    registry = MemoryRegistry()
+    avro: dict[str, Any] = {"registry": registry, "avro_enable_watermark": True}
+    feed = Feed(mock_kafka, sent, **(avro if sent == "avro" else {}))
+    feed.create(10)
+    feed.send(0, inserted(150, {"id": 1, "name": "one"}))
+    feed.mark(200)
+    with served(registry.schemas) as url:
+        run = command([feed], sqlite_url, protocol=read)
+        assert run().code == 3
+        shown = diagnosed(run)
+        assert shown.cause == "other-protocol" and f"look like {sent}," in shown.sentence
+        assert "forget orders.toml" in shown.advice[0]
+        run.set(protocol=sent, registry__url=url)
+        assert run.command("forget", "--yes").code == 0
+        assert run().code == 0
+    assert run.rows("SELECT id, name FROM items") == [(1, "one")]
 
 
 def test_another_error_that_ended_the_run(begin: Begin) -> None:
@@ -377,6 +403,20 @@ def test_brokers_that_refuse_their_user(
         comes_to(run, "ticdc-stopped")
         shown = comes_to(run, "refused", **wrong)
     assert "password" in shown.sentence and "canary-7731" not in str(shown)
+
+
+def test_brokers_whose_certificate_has_expired(begin: Begin, tmp_path: Path) -> None:
+    _, run = begin()
+    with expired(tmp_path) as (address, authority):
+        tls: dict[str, Any] = {
+            "kafka__bootstrap.servers": address,
+            "kafka__security.protocol": "SSL",
+            "kafka__ssl.ca.location": str(authority),
+        }
+        assert run(**tls).code == 1
+        shown = diagnosed(run, **tls)
+    assert shown.cause == "refused" and "certificate verify failed" in shown.sentence
+    assert "has expired" in shown.advice[0]
 
 
 def test_ticdc_that_is_behind_itself(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,15 +3,15 @@
 import os
 import sqlite3
 import subprocess
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import NamedTuple
 
 import pytest
-from sqlalchemy import make_url
+from sqlalchemy import URL, make_url
 from support import brokers
 from support.diagnoses import SOON, backlog, begun, comes_to, diagnosed, of_itself, running
 from support.torture_cli import Begin, Command, Make
@@ -25,6 +25,7 @@ from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.blockers import Blocker
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.waiting import until
+from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Row
 
 
@@ -357,3 +358,118 @@ def test_an_index_that_is_missing(
     with running(run):
         shown = comes_to(run, "missing-index")
     assert "log` has no unique key" in shown.sentence
+
+
+# --- what an administrator does ------------------------------------------------------------------
+
+
+class Account(NamedTuple):
+    url: URL
+    user: str
+    by_admin: Callable[..., None]
+    end_sessions: Callable[[], None]
+
+    def target_url(self, password: str = "hush") -> str:
+        return self.url.set(password=password).render_as_string(hide_password=False)
+
+
+@contextmanager
+def account(name: str, request: pytest.FixtureRequest) -> Iterator[Account]:
+    """A user without special privileges, who has all others on the database."""
+    admin = make_url(request.getfixturevalue(f"{name}_url"))
+    user = f"app_{admin.database}"[:30]
+    if name == "postgresql":
+        make = [
+            f"CREATE ROLE {user} LOGIN PASSWORD 'hush'",
+            f"GRANT ALL ON SCHEMA public TO {user}",
+        ]
+        remove = [f"DROP OWNED BY {user} CASCADE", f"DROP ROLE {user}"]
+        sessions = "SELECT usename, pid FROM pg_stat_activity"
+        kill = "SELECT pg_terminate_backend({})"
+    else:
+        make = [f"CREATE USER '{user}'@'%' IDENTIFIED BY 'hush'"]
+        make.append(f"GRANT ALL ON `{admin.database}`.* TO '{user}'@'%'")
+        remove = [f"DROP USER '{user}'@'%'"]
+        sessions, kill = "SELECT user, id FROM information_schema.processlist", "KILL {}"
+    with closing(open_target(admin.render_as_string(hide_password=False))) as target:
+
+        def run(*statements: str) -> None:
+            for statement in statements:
+                target.execute(statement).close()
+
+        def end_sessions() -> None:
+            for row in target.execute(sessions).fetchall():
+                of, number = map(str, row)
+                with suppress(TicdcError):  # it has ended by itself
+                    if of == user:
+                        run(kill.format(number))
+
+        run(*make)
+        try:
+            yield Account(admin.set(username=user, password="hush"), user, run, end_sessions)
+        finally:
+            end_sessions()
+            run(*remove)
+
+
+READ_ONLY = {
+    "postgresql": (
+        "ALTER ROLE {user} SET default_transaction_read_only = on",
+        "ALTER ROLE {user} RESET default_transaction_read_only",
+        "default_transaction_read_only is on for this user, database or server",
+    ),
+    "mariadb": ("SET GLOBAL read_only = 1", "SET GLOBAL read_only = 0", "read_only is on"),
+    "mysql": ("SET GLOBAL read_only = 1", "SET GLOBAL read_only = 0", "read_only is on"),
+    "tidb": (
+        "SET GLOBAL tidb_restricted_read_only = 1",
+        "SET GLOBAL tidb_restricted_read_only = 0, GLOBAL tidb_super_read_only = 0",
+        "tidb_restricted_read_only is on",
+    ),
+}
+
+
+@pytest.mark.parametrize("server", ["postgresql", "mariadb", "mysql"])
+def test_a_target_that_was_made_read_only(
+    server: str, request: pytest.FixtureRequest, mock_kafka: brokers.Mock, command: Make
+) -> None:
+    """Not TiDB, whose variable keeps all other users of it from writing, too."""
+    on, off, named = READ_ONLY[server]
+    with account(server, request) as app:
+        schema = "public" if server == "postgresql" else str(app.url.database)
+        feed, run = begun(command, mock_kafka, app.target_url(), schema)
+        with running(run):
+            feed.mark(120)
+            assert until(lambda: run.resolved_ts == ts(120), SOON, pause=0.1)
+            app.by_admin(on.format(user=app.user))
+            try:
+                app.end_sessions()
+                feed.send(0, inserted(150, {"id": 3, "name": "three"}))
+                feed.mark(200)
+                shown = diagnosed(run)
+                assert shown.cause == "target-read-only"
+                assert shown.sentence == f"the target takes no writes: {named}"
+                assert "after a failover" in shown.advice[0]
+            finally:
+                app.by_admin(off.format(user=app.user))
+            app.end_sessions()
+            assert until(lambda: run.resolved_ts == ts(200), SOON, pause=0.1)
+            assert diagnosed(run).cause != "target-read-only"
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_password_that_was_changed(
+    server: str, request: pytest.FixtureRequest, mock_kafka: brokers.Mock, command: Make
+) -> None:
+    with account(server, request) as app:
+        schema = "public" if server == "postgresql" else str(app.url.database)
+        _, run = begun(command, mock_kafka, app.target_url(), schema)
+        change = f"ALTER USER '{app.user}'@'%' IDENTIFIED BY 'other'"
+        if server == "postgresql":
+            change = f"ALTER ROLE {app.user} PASSWORD 'other' NOLOGIN"  # the tests' server trusts
+        app.by_admin(change)
+        assert run().code == 1
+        shown = diagnosed(run)
+        assert shown.cause == "refused" and app.user in shown.sentence
+        assert "hush" not in str(shown)
+        if server != "postgresql":
+            assert diagnosed(run, target__url=app.target_url("other")).cause == "not-running"

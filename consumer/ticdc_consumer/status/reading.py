@@ -136,9 +136,12 @@ def read(target: Target, options: Settings) -> Status:
 
 
 def _facts(target: Target, store: Store, stored: StoredActivity | None) -> TargetFacts:
-    """Of a consumer that runs. What this user may not see is left out."""
-    if stored is None or not stored.alive:
-        return TargetFacts()
+    """What this user may not see is left out."""
+    read_only = ""
+    with suppress(TicdcError):
+        read_only = target.read_only()
+    if read_only or stored is None or not stored.alive:
+        return TargetFacts(read_only=read_only)
     session = stored.silent.session if stored.silent else stored.activity.session
     blockers = blockers_of(target, session) if session else ()
     if stored.silent is not None:

@@ -301,6 +301,11 @@ class Target(ABC):
         not shown. Raises `Denied` where this user may not see it."""
         return []
 
+    def read_only(self) -> str:
+        """What keeps this user from writing anything, such as `super_read_only is on`; "" if
+        nothing does, or it is not shown."""
+        return ""
+
     def burdens(self, session_id: str, open_for: float, behind: int) -> list[str]:
         """What keeps the database from cleaning up after that session: transactions that have been
         open for so many seconds, replicas that are so many bytes behind."""

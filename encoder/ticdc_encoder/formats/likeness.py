@@ -1,6 +1,11 @@
 """What a message might be if it is not of the configured protocol: words for an error."""
 
+import re
+
 import orjson
+
+LIKENESS = re.compile(r"\(it looks like ([^)]+)\)")
+"""Where an error's text says it."""
 
 _OPEN_VERSION = (1).to_bytes(8, "big")
 _LZ4_MAGIC = bytes.fromhex("04224d18")
@@ -31,6 +36,10 @@ def _protocol(key: bytes | None, value: bytes | None) -> str | None:
     if value[:3] in _SIMPLE_AVRO:
         return "simple with encoding-format=avro"
     if value[:1] == b"\0" and any(value[1:5]):  # Confluent's magic byte and a schema's id
+        return "avro"
+    if value[:1] == b"\1" and value[1:2] == b"{":  # a DDL, by avro-enable-watermark
+        return "avro"
+    if value[:1] == b"\2" and len(value) == 9:  # a resolved ts, by the same
         return "avro"
     try:
         members = orjson.loads(value)

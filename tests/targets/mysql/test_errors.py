@@ -3,7 +3,7 @@
 import pytest
 import sqlalchemy as sa
 from pymysql import err  # type: ignore[import-untyped]
-from ticdc_consumer.errors import Denied, Full, KeyTaken, Locked, Retry, Stop, Unavailable
+from ticdc_consumer.errors import Denied, Full, KeyTaken, Locked, ReadOnly, Retry, Stop, Unavailable
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.mysql.errors import column, lost, translate
 from ticdc_consumer.targets.mysql.privileges import Account
@@ -20,8 +20,15 @@ ERRORS = [
     (
         1290,
         "The MySQL server is running with the --read-only option",
-        Unavailable,
+        ReadOnly,
         "the target refuses: The MySQL server is running with the --read-only option (error 1290)",
+    ),
+    (
+        1290,
+        "The MySQL server is running with the --skip-grant-tables option",
+        Unavailable,
+        "the target refuses: The MySQL server is running with the --skip-grant-tables option "
+        "(error 1290)",
     ),
     (
         1142,

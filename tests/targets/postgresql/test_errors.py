@@ -18,6 +18,7 @@ from ticdc_consumer.errors import (
     Full,
     KeyTaken,
     Locked,
+    ReadOnly,
     Retry,
     Stop,
     Unavailable,
@@ -122,7 +123,7 @@ ERRORS = [
         "transaction en lecture seule",
         "",
         "",
-        Unavailable,
+        ReadOnly,
         "transaction en lecture seule: default_transaction_read_only is on for this user, database "
         "or server, or the server is a standby",
     ),

@@ -3,6 +3,7 @@
 import re
 
 from ticdc_encoder.counted import counted
+from ticdc_encoder.formats.likeness import LIKENESS
 from ticdc_encoder.tso import duration, seconds, with_time
 
 from ticdc_consumer.errors import LOAD_ANEW, RESTORED, Retry, Unavailable, WaitingDdl
@@ -97,6 +98,18 @@ _UNREADABLE = (
     "ticdc-consumer release {config} TABLE --load",
     f"if the next run stops there again, {LOAD_ANEW.replace('CONFIG', '{config}')}",
 )
+
+
+def _other_protocol(situation: Situation) -> Explanation | None:
+    """Of a first run, which has applied nothing that a new start would lose."""
+    ended, error = _ended(situation), situation.trouble
+    like = LIKENESS.search(error.text) if error else None
+    if ended is None or error is None or like is None or situation.has_tables:
+        return None
+    return Explanation(
+        f"the topic's messages look like {like[1]}, and `protocol` says another: {error.text}",
+        ended.evidence,
+    )
 
 
 def _drift(situation: Situation) -> Explanation | None:
@@ -301,6 +314,13 @@ BAD_MESSAGE = KnownCause(
     "the error that ended the last run names one offset",
     "look at it: ticdc-consumer inspect {config} TOPIC PARTITION OFFSET",
     _bad_message,
+)
+OTHER_PROTOCOL = KnownCause(
+    "other-protocol",
+    "the error that ended the first run names the protocol that the message looks like",
+    "set protocol to the changefeed's; nothing has been applied, so begin anew: "
+    "ticdc-consumer forget {config}, then run as before",
+    _other_protocol,
 )
 DRIFT = KnownCause(
     "drift",

@@ -23,7 +23,13 @@ from ticdc_consumer.state.causes.situation import (
 def _refused(situation: Situation) -> Explanation | None:
     if isinstance(situation.unreadable, UserRefused):
         return Explanation(f"the target rejects the login: {situation.unreadable}")
-    if text := _of_source(situation, "UserRefused"):
+    text = _of_source(situation, "UserRefused")
+    if "certificate" in text:
+        # librdkafka gives the same text for a certificate that has expired.
+        do = f"compare ssl.ca.location of [kafka] in {situation.config} with the authority that"
+        do += " signed the brokers' certificate, and look whether that has expired"
+        return Explanation(f"TLS with the brokers fails: {text}", (), (do,))
+    if text:
         return Explanation(f"the brokers reject the login: {text}")
     return None
 

@@ -71,6 +71,22 @@ def _disk_full(situation: Situation) -> Explanation | None:
     return Explanation(f"the target's disk is full: {trouble.text}")
 
 
+def _read_only(situation: Situation) -> Explanation | None:
+    """What is tried again since then does not count: the target takes writes by now."""
+    trouble = situation.trouble
+    if situation.target is not None:
+        if not situation.target.read_only:
+            return None
+        seen = (trouble.text,) if has_kind(trouble, "ReadOnly") and trouble else ()
+        return Explanation(
+            f"the target takes no writes: {situation.target.read_only}",
+            (*seen, situation.position),
+        )
+    if trouble is None or not has_kind(trouble, "ReadOnly"):
+        return None
+    return Explanation(f"the target takes no writes: {trouble.text}")
+
+
 def _ddl_runs(situation: Situation) -> Explanation | None:
     activity = situation.at_work
     if activity is None or activity.stage != "running DDL":
@@ -151,6 +167,14 @@ DISK_FULL = KnownCause(
     "the last run ended with the target's own error of a full disk",
     "free disk space there, then start the consumer: ticdc-consumer run {config}",
     _disk_full,
+)
+READ_ONLY = KnownCause(
+    "target-read-only",
+    "the target is a standby, or read-only for this user (default_transaction_read_only, "
+    "read_only, super_read_only, tidb_restricted_read_only)",
+    "ask who made it read-only; after a failover, set [target] url to the server that takes "
+    "writes; a running consumer continues by itself once it can write",
+    _read_only,
 )
 DDL_RUNS_LONG = KnownCause(
     "ddl-runs-long",

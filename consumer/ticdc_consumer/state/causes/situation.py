@@ -21,11 +21,13 @@ from ticdc_consumer.targets.blockers import Blocker
 @dataclass(frozen=True, slots=True)
 class TargetFacts:
     """What the target shows beside the changefeed's state: who keeps the consumer's session
-    waiting, what keeps the database from cleaning up, and tables without a key."""
+    waiting, what keeps the database from cleaning up, tables without a key, and what keeps this
+    user from writing."""
 
     blockers: tuple[Blocker, ...] = ()
     burdens: tuple[str, ...] = ()
     without_key: tuple[str, ...] = ()
+    read_only: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,16 +90,29 @@ class Situation:
 
     @property
     def waits(self) -> Activity | None:
-        """What the consumer is at, if it waits for a resolved ts, and for nothing else."""
+        """What the consumer is at, if it waits for a resolved ts, and for nothing else. One that
+        has waited for long, while the topics show a resolved ts above R in every partition, waits
+        for something else, whatever it wrote last."""
         activity = self.at_work
-        for_mark = activity and (activity.stage, activity.detail) == ("waiting", FOR_MARK)
-        return activity if for_mark else None
+        if activity is None or (activity.stage, activity.detail) != ("waiting", FOR_MARK):
+            return None
+        return None if self._is_long(activity) and self._is_resolved else activity
 
     @property
     def waits_long(self) -> Activity | None:
         """The same, if it has waited for long."""
         activity = self.waits
-        return activity if activity and at_stage_for(activity) >= thresholds.QUIET else None
+        return activity if activity and self._is_long(activity) else None
+
+    @staticmethod
+    def _is_long(activity: Activity) -> bool:
+        return at_stage_for(activity) >= thresholds.QUIET
+
+    @property
+    def _is_resolved(self) -> bool:
+        """Whether the last messages of every partition show a resolved ts above R."""
+        partitions = self.source.partitions.values() if self.source else ()
+        return bool(partitions) and all(p.resolved_ts > self.resolved_ts for p in partitions)
 
     @property
     def busy(self) -> Activity | None:

@@ -87,6 +87,10 @@ JOIN information_schema.processlist p ON p.id = x.trx_mysql_thread_id
 WHERE x.trx_mysql_thread_id NOT IN (%s, CONNECTION_ID()) LIMIT 10
 """
 """Whoever has a transaction open, of which one may hold the lock."""
+_PRIVILEGES = """
+SELECT privilege_type FROM information_schema.user_privileges
+WHERE grantee = CONCAT("'", REPLACE(CURRENT_USER(), '@', "'@'"), "'")
+"""
 _STATE = "SELECT state, info FROM information_schema.processlist WHERE id = %s"
 _HINT = (
     "MariaDB shows who holds a metadata lock after INSTALL SONAME 'metadata_lock_info'; until "
@@ -132,6 +136,17 @@ def blockers(query: Query, dialect: Dialect, session_id: str) -> Iterator[Blocke
             return
     if dialect is MARIADB:
         yield from _unshown(query, number)
+
+
+def read_only(query: Query, dialect: Dialect) -> str:
+    """The variable that keeps this user from writing, as far as its own privileges show."""
+    for variable, privileges in dialect.read_only:
+        (value,), *_ = query(f"SELECT @@GLOBAL.{variable}")
+        if str(value).upper() in ("0", "OFF"):
+            continue
+        if not any(granted in privileges for (granted,) in query(_PRIVILEGES)):
+            return f"{variable} is on"
+    return ""
 
 
 def _unshown(query: Query, number: str) -> Iterator[Blocker]:

@@ -28,6 +28,9 @@ class Dialect:
     `statements` lists what runs, and of which database: the statements of other sessions, and in
     TiDB its DDL jobs, which outlive the session and even the server that took them.
 
+    `read_only` are the variables that keep all users from writing, and those that keep all but some
+    from it, with the privileges of these.
+
     `text_defaults`: whether a TEXT may have a default, as an expression (in TiDB 8.4 error 1101).
     `dependent_clauses`: whether a clause of an ALTER TABLE may build upon another one of it.
     `lower_name`: what a server that has lower_case_table_names makes of a table's name; it looks at
@@ -60,6 +63,10 @@ class Dialect:
         SELECT CONCAT('session ', id), db, info FROM information_schema.processlist
         WHERE id <> CONNECTION_ID() AND info IS NOT NULL
     """
+    read_only: tuple[tuple[str, tuple[str, ...]], ...] = (
+        ("super_read_only", ()),
+        ("read_only", ("SUPER", "CONNECTION_ADMIN")),
+    )
     text_defaults: bool = True
     dependent_clauses: bool = True
     long_unique_keys: bool = False
@@ -95,6 +102,7 @@ MARIADB = Dialect(
     composite_keys=500,
     wide_names=False,
     long_unique_keys=True,
+    read_only=(("read_only", ("READ_ONLY ADMIN", "SUPER")),),
     rounding_mode="TIME_ROUND_FRACTIONAL",
 )
 
@@ -121,6 +129,10 @@ TIDB = Dialect(
         FROM (SELECT * FROM information_schema.ddl_jobs LIMIT 100) AS latest
         WHERE state NOT IN ('synced', 'cancelled', 'rollback done') AND job_type NOT LIKE '%subjob%'
     """,
+    read_only=(
+        ("tidb_restricted_read_only", ("RESTRICTED_REPLICA_WRITER_ADMIN",)),
+        ("tidb_super_read_only", ("RESTRICTED_REPLICA_WRITER_ADMIN",)),
+    ),
     text_defaults=False,
     dependent_clauses=False,
     clustered_keys=True,

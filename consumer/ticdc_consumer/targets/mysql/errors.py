@@ -13,6 +13,7 @@ from ticdc_consumer.errors import (
     Denied,
     KeyTaken,
     Locked,
+    ReadOnly,
     Retry,
     Stop,
     Unavailable,
@@ -45,10 +46,14 @@ _LOST = frozenset(
 
 _UNAVAILABLE = frozenset(
     {1030, 1037, 1038, 1040, 1041, 1042, 1043, 1045, 1049, 1129, 1130}
-    | {1203, 1226, 1251, 1290, 1698, 1792, 1820, 1836, 1862, 3118, 3159}
+    | {1203, 1226, 1251, 1290, 1698, 1820, 1862, 3118, 3159}
     | {2000, 2001, 2002, 2003, 2005, 2026, 2059, 2061}
 )
-"""Cannot connect, read-only."""
+"""Cannot connect, or the server has an option that refuses the statement."""
+
+_READ_ONLY = frozenset({1792, 1836})
+_OPTION = 1290
+_READ_ONLY_OPTION = re.compile("read[-_]only")
 
 _NO_DATABASE = 1049
 _FULL = frozenset({20, 1021, 1114, 3675})
@@ -149,6 +154,8 @@ def translate(
     if code == _NO_DATABASE:
         way = "create that database, then start again"
         return Unavailable(f"the target refuses: {text} (error {code}): {way}")
+    if code in _READ_ONLY or (code == _OPTION and _READ_ONLY_OPTION.search(text)):
+        return ReadOnly(f"the target refuses: {text} (error {code})")
     if code in _UNAVAILABLE:
         return Unavailable(f"the target refuses: {text} (error {code})")
     if code in _VALUES:

@@ -252,6 +252,10 @@ class MySql(Target):
         with self.errors():
             return list(waits.blockers(self.query, self.differences, session_id))
 
+    def read_only(self) -> str:
+        with self.errors():
+            return waits.read_only(self.query, self.differences)
+
     def may_create_tables(self) -> bool | None:
         # Roles and wildcards are not in these catalogs.
         return True if self.execute(_CREATE_PRIVILEGES).scalar() else None

@@ -75,6 +75,18 @@ def blockers(query: Query, session_id: str) -> Iterator[Blocker]:
         )
 
 
+def read_only(query: Query) -> str:
+    """Of a session that begins now, as a consumer's would."""
+    (standby, by_default), *_ = query(
+        "SELECT pg_is_in_recovery(), current_setting('default_transaction_read_only') = 'on'"
+    )
+    if standby:
+        return "the server is a standby"
+    if by_default:
+        return "default_transaction_read_only is on for this user, database or server"
+    return ""
+
+
 def burdens(query: Query, session_id: str, open_for: float, behind: int) -> Iterator[str]:
     pid = session_id.partition("@")[0] or "0"
     for holder, user, statement, seconds in query(_OLD_TRANSACTIONS, pid, open_for):

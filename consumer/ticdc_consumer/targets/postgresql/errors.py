@@ -16,6 +16,7 @@ from ticdc_consumer.errors import (
     Denied,
     KeyTaken,
     Locked,
+    ReadOnly,
     Retry,
     Stop,
     Unavailable,
@@ -110,7 +111,7 @@ def translate(error: Exception, layout: Layout | None = None, user: str = "") ->
     if state == "53100":
         return full("PostgreSQL", message)
     if state == "25006":
-        return Unavailable(
+        return ReadOnly(
             f"PostgreSQL: {message}: default_transaction_read_only is on for this user, database "
             "or server, or the server is a standby"
         )

@@ -238,6 +238,10 @@ class PostgreSQL(Target):
         with self.errors():
             return list(waits.blockers(self.query, session_id))
 
+    def read_only(self) -> str:
+        with self.errors():
+            return waits.read_only(self.query)
+
     def burdens(self, session_id: str, open_for: float, behind: int) -> list[str]:
         with self.errors():
             return list(waits.burdens(self.query, session_id, open_for, behind))

@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from ticdc_consumer.errors import KeyTaken, Locked, Stop, Unavailable, full, taken_text
+from ticdc_consumer.errors import KeyTaken, Locked, ReadOnly, Stop, Unavailable, full, taken_text
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.target import original
 
@@ -10,7 +10,6 @@ _PASSING = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _FILE = {
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_READONLY,
     sqlite3.SQLITE_PERM,
     sqlite3.SQLITE_CORRUPT,
     sqlite3.SQLITE_NOTADB,
@@ -42,6 +41,8 @@ def translate(error: Exception, layout: Layout | None, file: str | None) -> Exce
         return Locked(f"another process holds the write lock of {file}")
     if code & 0xFF == sqlite3.SQLITE_FULL:
         return full(str(file), str(driver))
+    if code & 0xFF == sqlite3.SQLITE_READONLY:
+        return ReadOnly(f"{file}: {driver}")
     if code & 0xFF in _FILE:
         return Unavailable(f"{file}: {driver}")
     if key := taken_key(driver):

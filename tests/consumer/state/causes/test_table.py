@@ -66,6 +66,8 @@ BUSY = replace(WAITING, stage="applying", detail="a cut", resolved_ts=ago(600), 
 STOPPED = replace(WAITING, stage="stopped", detail="")
 WITHOUT = SetAsideTable("shop.items", ago(900), "shop.items.n: no such column", NOW - 900, 7)
 ASIDE = SetAside("shop", "items", ago(900), 0, {("t", 0): Position("t", "", 0, 90)}, 0.0, "poison")
+LOOKS_LIKE = "not JSON at character 0 (it looks like avro); at t[0] offset 7"
+OTHER = replace(STOPPED, error=Trouble(("WireError",), LOOKS_LIKE, NOW - 9, 3))
 BLOCKER = Blocker("4711", "shop.accounts", "app@10.0.0.7", "UPDATE accounts", 720.0, "KILL 4711")
 
 
@@ -114,6 +116,7 @@ OF_ITSELF: list[tuple[str, Activity]] = [
     ("lock", replace(BUSY, blockers=(BLOCKER,))),
     ("target-away", replace(BUSY, stage="retrying", retry=trouble("Away"))),
     ("retries", replace(BUSY, retry=trouble("Retry"))),
+    ("target-read-only", replace(BUSY, retry=trouble("ReadOnly"))),
     ("ddl-waits", replace(STOPPED, ddls=(WaitingDdl("7:1", "no such type"),))),
     ("ddl-runs-long", replace(BUSY, stage="running DDL", since=NOW - 31)),
     ("lag-grows", paced(0.5)),
@@ -170,6 +173,11 @@ SHOWN: list[tuple[str, Situation]] = [
     ("working", running(replace(BUSY, blockers=(BLOCKER,)))),
     ("lock", running(replace(BUSY, blockers=(BLOCKER,), retry=trouble("Locked")))),
     ("cleanup-held-up", replace(running(WAITING), target=TargetFacts(burdens=("slot s",)))),
+    ("target-read-only", replace(running(WAITING), target=TargetFacts(read_only="standby"))),
+    # It takes writes by now.
+    ("retries", running(replace(WAITING, retry=trouble("ReadOnly")))),
+    # The topics show a resolved ts above R: whatever keeps it, it is not TiCDC.
+    ("working", replace(running(QUIET), resolved_ts=ago(9))),
     ("missing-index", replace(running(paced(1, 0.9)), target=TargetFacts(without_key=("t",)))),
     ("lag-grows", replace(running(paced(1, 0.1)), target=TargetFacts(without_key=("t",)))),
     ("clock-skew", replace(running(WAITING), ahead=-11.0)),
@@ -195,6 +203,8 @@ SHOWN: list[tuple[str, Situation]] = [
     # They answer now, whatever was before.
     ("no-resolved-ts", running(replace(QUIET, source=trouble("SourceAway")))),
     ("failed", running(replace(STOPPED, error=trouble("SourceAway")))),
+    ("other-protocol", replace(running(OTHER), has_tables=False)),
+    ("bad-message", running(OTHER)),
     ("retention-near", replace(running(BEHIND), source=log(80, 190))),
     ("retention-near", replace(running(BEHIND), source=log(91, 190))),
     ("not-running", replace(running(BEHIND), source=log(0, 190))),

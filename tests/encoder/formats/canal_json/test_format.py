@@ -239,6 +239,8 @@ MALFORMED: list[tuple[str, bytes | None, bytes | None, str]] = [
     ),
     ("debezium", None, b'{"payload":{}}', "not a canal-json object (it looks like debezium)"),
     ("avro", None, b"\0\0\0\0\1abc", "not JSON at character 0 (it looks like avro)"),
+    ("avro's DDL", None, b'\1{"Query":""}', "not JSON at character 0 (it looks like avro)"),
+    ("avro's mark", None, b"\2\0\0\0\0\0\0\0\7", "not JSON at character 0 (it looks like avro)"),
     (
         "lz4",
         None,

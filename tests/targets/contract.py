@@ -441,6 +441,14 @@ class TargetContract:
         same = target.comparable((None, name)) == target.comparable((None, other))
         assert found.scalars().all() == ([name] if same else [])
 
+    def test_a_schema_that_is_not_there_has_no_tables(self, target: Target) -> None:
+        schema, _ = target.locate(f"{target.engine.url.database}_other", "t")
+        for statement in target.create_schema(schema) if schema is not None else ():
+            assert target.tables_of(schema) == []
+            target.execute(statement)
+        created(target, defined("create table t (id int primary key)"), schema)
+        assert target.tables_of(schema) == ["t"]
+
     def test_rows_are_noticed(self, target: Target) -> None:
         layout = created(target, defined(PLAIN))
         assert not target.has_rows(None, "plain")

@@ -348,9 +348,13 @@ class Target(ABC):
         """The table from the catalog, None if there is none."""
 
     def tables_of(self, schema: str | None) -> list[str]:
-        """The names of the schema's tables, without views and partitions."""
+        """The names of the schema's tables, without views and partitions; none of a schema that is
+        not there."""
         with self.errors():
-            return sa.inspect(self.connection).get_table_names(schema)
+            catalog = sa.inspect(self.connection)
+            if schema is not None and not catalog.has_schema(schema):
+                return []
+            return catalog.get_table_names(schema)
 
     @abstractmethod
     def references(self, schema: str | None, table: str) -> tuple[Reference, ...]:

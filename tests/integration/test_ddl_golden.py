@@ -1,17 +1,19 @@
 """TiCDC's own DDL messages, end to end: after each resolved ts whose contents were recorded, the
-tables hold what TiDB held, in columns that a new table of their definition would have."""
+tables hold what TiDB held, in columns that a new table of their definition would have. Values that
+TiCDC does not send are read from what was recorded, in place of `[source] upstream`."""
 
 import os
 from collections.abc import Collection
 from dataclasses import replace
 
 import pytest
-import sqlalchemy as sa
 from pyspark.sql import SparkSession
 from support import brokers
 from support.golden import TableVersion, scenario
 from support.golden_run import Place, consumer_of, differences, run_to, send
+from support.golden_snapshot import recorded
 from support.registry_server import served
+from ticdc_consumer.apply import to_target
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.layout import TargetTable
 from ticdc_encoder.sql.parser import parse_create_table
@@ -21,10 +23,6 @@ pytestmark = pytest.mark.golden
 NOT_TOLD = "pkch"
 """TiCDC's new architecture does not send the DROP of a table's last valid key: it stays."""
 
-NOT_SENT = {name: name for name in ("shop.item", "shop.goods", "shop2.goods2", "shop.liket")}
-"""A table, by all its names and with a copy of it, that gets a column with CURRENT_TIMESTAMP while
-it has rows: their values are not sent, and the recorded TiDB is not there to be asked. The run
-stops there (`test_ddl_upstream.py` has what follows with an upstream)."""
 LOST: dict[str, dict[str, str]] = {
     "debezium.ext": {
         "shop.tdef": "shop.tdef",
@@ -68,15 +66,15 @@ def tables_differ(place: Place, ts: int, left_out: Collection[str]) -> list[str]
         for (schema, name), version in newest.items():
             if name == NOT_TOLD:
                 continue
-            at = target.locate(*routed(place, schema, name))
+            at = target.locate(place.named(schema), name)
             there = target.describe(*at)
             if version.create is None:
                 # In SQLite another schema's table of the same name may be there.
                 differing += [f"{name} is there"] if there and at[0] is not None else []
                 continue
             wanted = parse_create_table(version.create, schema)
-            fresh = target.locate(*routed(place, FRESH[0], FRESH[1]))
-            for text in [*target.create_schema(routed(place, *FRESH)[0])]:
+            fresh = target.locate(place.named(FRESH[0]), FRESH[1])
+            for text in target.create_schema(place.named(FRESH[0])):
                 target.execute(text).close()
             for text in target.create_table(*fresh, wanted):
                 target.connection.exec_driver_sql(text, None, {"no_parameters": True})
@@ -91,12 +89,6 @@ def tables_differ(place: Place, ts: int, left_out: Collection[str]) -> list[str]
 
 
 FRESH = ("fresh", "ticdc_fresh")
-
-
-def routed(place: Place, schema: str, name: str) -> tuple[str, str]:
-    if place.route:
-        return f"{sa.make_url(place.url).database}_{schema}", name
-    return schema, name
 
 
 def columns(told: TargetTable) -> object:
@@ -152,12 +144,14 @@ def test_every_ddl_runs_at_its_place(
     broker: brokers.Kafka,
     spark: SparkSession,
     request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     given = scenario("ddl")
     variant = given.variants[name]
     place = Place(request.getfixturevalue(f"{target}_url"), target)
     topics = send(broker, variant, again)
-    lost = NOT_SENT | LOST.get(name, {})
+    lost = LOST.get(name, {})
+    monkeypatch.setattr(to_target, "_upstream_table", recorded)
     with (
         served({line["id"]: line["schema"] for line in variant.schemas}) as registry,
         consumer_of(
@@ -171,6 +165,7 @@ def test_every_ddl_runs_at_its_place(
             filter=("*.*", *(f"!{rule}" for rule in lost.values())),
             ddl_keep_dropped=86_400.0,
             registry={"url": registry},
+            upstream_url="mysql://recorded",
         ) as consumer,
     ):
         for state in given.states:

@@ -80,10 +80,12 @@ class Place:
             return {"*.*": f"{sa.make_url(self.url).database}_{{schema}}.{{table}}"}
         return {}
 
+    def named(self, upstream: str) -> str:
+        """The schema of the target that an upstream's goes to."""
+        return f"{sa.make_url(self.url).database}_{upstream}" if self.route else upstream
+
     def schema(self, upstream: str) -> str:
-        if self.route:
-            upstream = f"{sa.make_url(self.url).database}_{upstream}"
-        return self.quoted(upstream)
+        return self.quoted(self.named(upstream))
 
     def relation(self, schema: str, table: str) -> str:
         name = self.quoted(table)

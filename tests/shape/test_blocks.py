@@ -293,7 +293,7 @@ def test_a_wrong_command_is_noticed(text: str) -> None:
         test_a_shell_block_is_shell_and_its_commands_exist(block)
 
 
-WRONG_SETTINGS = ["[targets]\nurl = 'x'", "[limits]\nretries = 0", "[ddl.kinds]\nVIEW = 'skip'"]
+WRONG_SETTINGS = ["[targets]\nurl = 'x'", "[limits]\nretries = 0", "[ddl.kinds]\nVIEWS = 'skip'"]
 
 
 @pytest.mark.parametrize("text", WRONG_SETTINGS)

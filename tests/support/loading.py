@@ -13,6 +13,7 @@ from ticdc_consumer.apply.step import Applied, Step
 from ticdc_consumer.apply.transaction import apply
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl.context import DdlContext
+from ticdc_consumer.ddl.policy import Policy
 from ticdc_consumer.errors import Fenced, Unavailable
 from ticdc_consumer.reconcile.net_change import NetChange, StagedRows
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
@@ -39,6 +40,8 @@ ACCOUNTS = Table.define(
     ),
     (Index("PRIMARY", ("id",), unique=True, primary=True, lengths=(None,)),),
 )
+
+NO_VIEW_LEFT_OUT = Policy(kinds={"VIEW": "stop"})
 
 Row = tuple[int, str]
 
@@ -175,11 +178,13 @@ AFTER = [(1, "ann"), (2, "bea"), (4, "dan")]
 
 @dataclass
 class Bank:
-    """A target that holds BEFORE at R = 100, and the cut that makes it AFTER at R = 200."""
+    """A target that holds BEFORE at R = 100, and the cut that makes it AFTER at R = 200. No view is
+    left out, unless `policy` says so."""
 
     target: Target
     store: Store
     old: Checkpoint
+    policy: Policy = NO_VIEW_LEFT_OUT
 
     @property
     def layout(self) -> Layout:
@@ -203,7 +208,7 @@ class Bank:
 
     @property
     def ddl_context(self) -> DdlContext:
-        return DdlContext(self.target, self.store.ledger, route(self.target))
+        return DdlContext(self.target, self.store.ledger, route(self.target), policy=self.policy)
 
 
 def bank(target: Target) -> Bank:

@@ -30,7 +30,7 @@ def beside_tables(cut: PlannedCut) -> Iterator[str]:
         entry = ddl.entry
         yield f"  DDL {entry.id} in {entry.schema or '-'}: {' '.join(entry.query.split())}"
         yield from (f"    {statement};" for statement in ddl.statements)
-        if not ddl.statements:
+        if ddl.note or not ddl.statements:
             yield f"    {ddl.note or 'nothing to do in this target'}"
 
 

@@ -11,6 +11,7 @@ from ticdc_encoder.counted import counted
 from ticdc_encoder.tso import duration, lag, with_time
 
 from ticdc_consumer.cli.output import record_of
+from ticdc_consumer.ddl.views import is_create, warning_of
 from ticdc_consumer.epoch import Epoch
 from ticdc_consumer.state.activity.activity import Activity
 from ticdc_consumer.state.ledger import LedgerEntry
@@ -136,6 +137,9 @@ class RunProgress:
             "query": entry.short_query,
             "reason": entry.reason if skipped else None,
         }
+        if skipped and is_create(entry):
+            self._log("view_left_out", warning_of(entry), fields, logging.WARNING)
+            return
         self._log("ddl", f"{text}; skipped: {entry.reason}" if skipped else text, fields)
 
     def _report_progress(self, resolved_ts: int, now: float) -> None:

@@ -6,6 +6,7 @@ Apply = Literal["net", "transactions"]
 OnDrift = Literal["stop", "overwrite"]
 Publish = Literal["driver", "staging"]
 OnUnsupported = Literal["stop", "skip"]
+OnKind = Literal["stop", "skip", "if-certain"]
 OnCorruption = Literal["stop", "warn"]
 Compression = Literal["none", "lz4", "snappy"]
 EncodingFormat = Literal["json", "avro"]
@@ -34,6 +35,7 @@ DDL_KINDS = (
     "RECOVER TABLE",
     "FLASHBACK TABLE",
     "FLASHBACK DATABASE",
+    "VIEW",
     "CREATE VIEW",
     "DROP VIEW",
     "CREATE INDEX",
@@ -52,4 +54,7 @@ DDL_KINDS = (
     "TRUNCATE PARTITION",
     "DROP PARTITION",
 )
-"""What `[ddl.kinds]` may name: a statement, or what an ALTER TABLE does."""
+"""What `[ddl.kinds]` may name: a statement, or what an ALTER TABLE does. VIEW is every statement of
+a view."""
+VIEW_KINDS = frozenset({"VIEW", "CREATE VIEW", "DROP VIEW"})
+"""Those that may be "if-certain": no row depends on them."""

@@ -11,7 +11,7 @@ from typing import Any
 from ticdc_encoder.version import Version
 
 from ticdc_consumer.config import choices, parsers
-from ticdc_consumer.config.choices import OnUnsupported
+from ticdc_consumer.config.choices import OnKind, OnUnsupported
 from ticdc_consumer.config.declaring import choice, section, setting, url
 from ticdc_consumer.config.reading import ReadSettings
 
@@ -172,13 +172,14 @@ class Settings(ReadSettings):
         ),
     )
     """Seconds of the upstream's time; it concerns emptied tables, too."""
-    ddl_kinds: Mapping[str, OnUnsupported] = field(
+    ddl_kinds: Mapping[str, OnKind] = field(
         default_factory=dict,
         metadata=setting(
-            "ddl.kinds", parsers.ddl_kinds, '"CREATE VIEW" = "skip", and others', is_table=True
+            "ddl.kinds", parsers.ddl_kinds, '"VIEW" = "stop", and others', is_table=True
         ),
     )
-    """Kinds of `choices.DDL_KINDS` for which `ddl_on_unsupported` does not hold."""
+    """Kinds of `choices.DDL_KINDS` for which `ddl_on_unsupported` does not hold. VIEW, if it is not
+    among them, is "if-certain": a view that may show something else in the target is left out."""
     ddl_tables: Mapping[str, OnUnsupported] = field(
         default_factory=dict,
         metadata=setting(

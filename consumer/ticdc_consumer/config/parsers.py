@@ -19,7 +19,13 @@ from ticdc_encoder.formats import csv
 from ticdc_encoder.tso import compose
 from ticdc_encoder.version import Version, version_number
 
-from ticdc_consumer.config.choices import DDL_KINDS, LOSSY_RULES, OnUnsupported
+from ticdc_consumer.config.choices import (
+    DDL_KINDS,
+    LOSSY_RULES,
+    VIEW_KINDS,
+    OnKind,
+    OnUnsupported,
+)
 from ticdc_consumer.config.suggesting import did_you_mean
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
@@ -173,15 +179,18 @@ def one_of(*allowed: str) -> Callable[[Any], str]:
 
 
 _on_unsupported = mapping(one_of(*get_args(OnUnsupported)))
+_on_kind = mapping(one_of(*get_args(OnKind)))
 
 
 def ddl_kinds(value: Any) -> dict[str, Any]:
     """Names of `choices.DDL_KINDS`, in any case."""
-    choices = _on_unsupported(value)
-    for name in choices:
+    choices = _on_kind(value)
+    for name, choice in choices.items():
         if name.upper() not in DDL_KINDS:
             hint = did_you_mean(name.upper(), DDL_KINDS)
             raise ValueError(f"{_unknown(name, DDL_KINDS)}{hint}")
+        if choice == "if-certain" and name.upper() not in VIEW_KINDS:
+            raise ValueError(f"of {name!r} must be stop or skip: if-certain is for views")
     return {name.upper(): choice for name, choice in choices.items()}
 
 

@@ -22,10 +22,10 @@ from ticdc_encoder.sql.statements import (
 )
 from ticdc_encoder.sql.words import SqlWords
 
-from ticdc_consumer.config.choices import OnUnsupported
+from ticdc_consumer.config.choices import OnKind, OnUnsupported
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl.names import parsed
-from ticdc_consumer.errors import LeftOut
+from ticdc_consumer.errors import LeftOut, Stop, Unsupported
 from ticdc_consumer.state.ledger import LedgerEntry
 
 _VERBS = ("CREATE", "ALTER", "DROP", "TRUNCATE", "RENAME", "RECOVER", "FLASHBACK")
@@ -50,19 +50,22 @@ _ACTIONS: dict[type[Action], str] = {
 }
 
 
+_DEFAULTS: Mapping[str, OnKind] = {"VIEW": "if-certain"}
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """A table's choice comes before a kind's, and that before `on_unsupported`."""
 
     on_unsupported: OnUnsupported = "stop"
-    kinds: Mapping[str, OnUnsupported] = field(default_factory=dict)
+    kinds: Mapping[str, OnKind] = field(default_factory=lambda: dict(_DEFAULTS))
     tables: tuple[tuple[TableMatcher, OnUnsupported], ...] = ()
 
     @classmethod
     def of(cls, options: Settings) -> "Policy":
         return cls(
             options.ddl_on_unsupported,
-            options.ddl_kinds,
+            {**_DEFAULTS, **options.ddl_kinds},
             tuple(
                 (TableMatcher((pattern,), options.case_sensitive), choice)
                 for pattern, choice in options.ddl_tables.items()
@@ -70,17 +73,29 @@ class Policy:
         )
 
     def passes(self, entry: LedgerEntry, refusal: TicdcError) -> bool:
-        """Whether what was refused is skipped."""
-        return isinstance(refusal, LeftOut) or self.skips(entry)
+        """Whether what was refused is skipped: of a view that is to be "if-certain", whatever the
+        reason is."""
+        if isinstance(refusal, LeftOut) or self.leaves_out(entry):
+            return True
+        inexact = not isinstance(refusal, Stop) or isinstance(refusal, Unsupported)
+        return inexact and self.skips(entry)
 
     def skips(self, entry: LedgerEntry) -> bool:
+        """Whether it is skipped if it cannot be done exactly."""
+        return self._is("skip", entry)
+
+    def leaves_out(self, entry: LedgerEntry) -> bool:
+        """Whether nothing of a view's may stop the run."""
+        return self._is("if-certain", entry)
+
+    def _is(self, choice_made: OnKind, entry: LedgerEntry) -> bool:
         """An ALTER TABLE of several actions is skipped only if each of them is to be."""
         for matcher, choice in self.tables:
             if matcher.matches(entry.schema, entry.table):
-                return choice == "skip"
-        return all(self._of_kind(names) == "skip" for names in kinds(entry))
+                return choice == choice_made
+        return all(self._of_kind(names) == choice_made for names in kinds(entry))
 
-    def _of_kind(self, names: tuple[str, ...]) -> OnUnsupported:
+    def _of_kind(self, names: tuple[str, ...]) -> OnKind:
         return next((self.kinds[name] for name in names if name in self.kinds), self.on_unsupported)
 
 
@@ -90,6 +105,8 @@ def kinds(entry: LedgerEntry) -> list[tuple[str, ...]]:
         statement = _kind(entry.query)
     except TicdcError:
         return [()]  # not even words
+    if statement.endswith(" VIEW"):
+        return [(statement, "VIEW")]
     try:
         altered = parsed(entry.query, entry.schema)
     except TicdcError:

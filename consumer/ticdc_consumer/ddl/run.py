@@ -5,6 +5,7 @@ the cut's transaction leaves it `pending`, it is noted as begun, run, then marke
 crash leaves begun is run again, so each statement first looks whether its work is done already.
 """
 
+import logging
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -31,7 +32,7 @@ from ticdc_encoder.sql.statements import (
 )
 
 from ticdc_consumer import failpoints
-from ticdc_consumer.ddl import begun, renames, translate
+from ticdc_consumer.ddl import begun, renames, translate, views
 from ticdc_consumer.ddl.by_operator.manual import is_done, refuse_begun
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
@@ -53,12 +54,14 @@ from ticdc_consumer.errors import (
     WaitingDdl,
 )
 from ticdc_consumer.source.marks import SeenDdl
-from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.state.ledger import Ledger, LedgerEntry
 from ticdc_consumer.state.retry import until_known
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target
+
+logger = logging.getLogger(__name__)
 
 
 def entries(seen: Iterable[SeenDdl]) -> list[LedgerEntry]:
@@ -162,12 +165,11 @@ def run_in_cut(context: DdlContext, entries: Sequence[LedgerEntry]) -> None:
                     work = _run(context, entry)
                     finished = _finished(context, entry)
                     keep_definition(ledger, entry, set_aside=work.set_aside, created=work.created)
-            except Unsupported as refusal:
+                    _note_views(ledger, work)
+            except Stop as refusal:
                 if not context.policy.passes(entry, refusal):
                     break
-                done.append(_skipped(context, entry, refusal))
-            except Stop:
-                break
+                done.append(_skipped(context, entry, str(refusal)))
             else:
                 done.append(finished)
     waiting = entries[len(done) :]
@@ -277,14 +279,15 @@ def _attempt(context: DdlContext, entry: LedgerEntry) -> None:
                 with refusals(target):
                     work = _run(context, entry)
             keep_definition(ledger, entry, set_aside=work.set_aside, created=work.created)
+            _note_views(ledger, work)
             failpoints.hit("D4")
         failpoints.hit("D5")
-    except Unsupported as refusal:
-        if not context.policy.passes(entry, refusal):
+    except Stop as refusal:
+        if context.policy.passes(entry, refusal):
+            _skip(context, entry, str(refusal))
+            return
+        if not isinstance(refusal, KeyTaken):
             raise
-        with target.transaction():
-            ledger.mark(_skipped(context, entry, refusal))
-    except KeyTaken as refusal:
         raise KeyTaken(
             f"{refusal}, which no two have upstream. Have the upstream's rows put in their place "
             f"by: ticdc-consumer verify CONFIG --repair --table {entry.schema}.{entry.table}, then "
@@ -375,11 +378,46 @@ def _run_begun(context: DdlContext, entry: LedgerEntry, work: Alteration) -> Non
         raise
 
 
-def _skipped(context: DdlContext, entry: LedgerEntry, refusal: Unsupported) -> LedgerEntry:
+def _skip(context: DdlContext, entry: LedgerEntry, reason: str) -> None:
+    """Marks an entry skipped."""
+    if not context.target.transactional_ddl:
+        with context.target.transaction():
+            context.ledger.check()
+        reason += _drop_outdated(context, entry)
+    with context.target.transaction():
+        context.ledger.mark(_skipped(context, entry, reason))
+
+
+def _skipped(context: DdlContext, entry: LedgerEntry, reason: str) -> LedgerEntry:
     """The entry as it is to be written; inside the transaction that does. Later rows are of the
     table as it is upstream now, whatever the target has."""
+    if context.target.transactional_ddl:
+        reason += _drop_outdated(context, entry)
     keep_definition(context.ledger, entry, "declared")
-    return replace(entry, state="skipped", reason=str(refusal))
+    return replace(entry, state="skipped", reason=reason, begun="")
+
+
+def _drop_outdated(context: DdlContext, entry: LedgerEntry) -> str:
+    """Drops the view that one which is left out was to replace; what to add to the reason if the
+    target refuses that."""
+    work = Alteration(views.outdated(context, entry))
+    if not work.statements:
+        return ""
+    transactional = context.target.transactional_ddl and context.target.savepoints
+    try:
+        with _savepoint(context) if transactional else refusals(context.target):
+            _execute(context.target, work)
+    except Stop as refusal:
+        return f"; the view that it replaces is still there: {refusal}"
+    return ""
+
+
+def _note_views(ledger: Ledger, work: Alteration) -> None:
+    """Writes which views are not there after it, in its transaction."""
+    for view in views.note_left_out(ledger, work):
+        fields = {"commit_ts": view.commit_ts, "number": view.seq, "reason": view.reason}
+        fields["table"] = f"{view.schema}.{view.table}"
+        logger.warning("%s", views.warning_of(view), extra={"event": "view_left_out", **fields})
 
 
 # --- one statement ---------------------------------------------------------------------------

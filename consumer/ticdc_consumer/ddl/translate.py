@@ -89,15 +89,19 @@ def with_views(context: DdlContext, statement: Statement, alteration: Alteration
     if not changed:
         return alteration
     after = definitions_after(statement, definitions, context.ledger)
-    before, again = views.around(context, statement, changed, after)
-    return replace(alteration, statements=(*before, *alteration.statements, *again))
+    around = views.around(context, statement, changed, after)
+    return replace(
+        alteration,
+        statements=(*around.before, *alteration.statements, *around.again),
+        views_left_out=tuple(around.left_out),
+    )
 
 
 def _tables_changed(
     statement: Statement, definitions: Definitions, alteration: Alteration
 ) -> set[TableName]:
     """The tables whose views would be in the way of what is done."""
-    if not alteration.statements or alteration.rows_only:
+    if not (alteration.statements or alteration.as_after) or alteration.rows_only:
         return set()
     match statement:
         case RenameTable(old, new):
@@ -125,7 +129,7 @@ def _work(context: DdlContext, entry: LedgerEntry, statement: Statement) -> Alte
         case AlterSchema():
             return Alteration()  # its tables keep their character sets
         case DropSchema(source):
-            return _drop_schema(context, source)
+            return _drop_schema(context, entry, source)
         case CreateTable(table):
             return _create(context, table)
         case CreateTableLike(schema, name, like):
@@ -147,7 +151,7 @@ def _work(context: DdlContext, entry: LedgerEntry, statement: Statement) -> Alte
         case CreateView():
             return views.create(context, statement)
         case DropView():
-            return views.drop(context, statement)
+            return views.drop(context, entry, statement)
         case RecoverTable():
             raise Unsupported("it does not name the table that comes back")
         case Other(_, what) if what.upper().endswith(" SEQUENCE"):
@@ -260,7 +264,7 @@ def _check_created(context: DdlContext, schema: str) -> None:
     )
 
 
-def _drop_schema(context: DdlContext, source: str) -> Alteration:
+def _drop_schema(context: DdlContext, entry: LedgerEntry, source: str) -> Alteration:
     """The views and tables of the schema that came through the stream, and the schema itself
     unless it is the consumer's own. Raises `Stop` if it holds anything else."""
     _check_created(context, source)
@@ -271,7 +275,11 @@ def _drop_schema(context: DdlContext, source: str) -> Alteration:
         for dropped in context.ledger.dropped()
         if dropped.schema == source
     ]
-    known_views = [context.locate(n) for n in views.known(context.ledger) if n[0] == source]
+    known_views = [
+        context.locate(name)
+        for name in views.known(context.ledger, entry.order)
+        if name[0] == source
+    ]
     statements = [f"DROP VIEW IF EXISTS {target.quote(*view)}" for view in known_views]
     statements += [
         text

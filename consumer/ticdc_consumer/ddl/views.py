@@ -8,7 +8,7 @@ operator created in place of one is never dropped so: only they know how to crea
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import sqlalchemy as sa
 from sqlglot import exp
@@ -38,11 +38,17 @@ from ticdc_consumer.ddl.view.query import (
     tree_of,
 )
 from ticdc_consumer.errors import Stop, Unsupported
+from ticdc_consumer.state.causes.of_runs import DDL_RUN
 from ticdc_consumer.state.known_tables import Definitions, lower
 from ticdc_consumer.state.ledger import Ledger, LedgerEntry
 from ticdc_consumer.targets.layout import TableName, TargetName
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target
+
+Order = tuple[int, int]
+"""(commit_ts, seq) of a DDL."""
+LAST: Order = (1 << 64, 0)
+"""After every DDL."""
 
 
 def create(context: DdlContext, view: CreateView) -> Alteration:
@@ -68,7 +74,7 @@ def _created(context: DdlContext, view: CreateView) -> Alteration:
     target, name = context.target, context.locate((view.schema, view.view))
     definitions = context.definitions
     tree = _tree(context, view, definitions)
-    for table in tables_of(tree) & known(context.ledger).keys():
+    for table in tables_of(tree) & _created_upstream(context.ledger).keys():
         raise refused(f"{'.'.join(table)} is a view itself")
     query = _translated(context, view, tree, definitions, definitions)
     existing = _columns(target, name)
@@ -82,9 +88,25 @@ def _created(context: DdlContext, view: CreateView) -> Alteration:
     return Alteration((*_dropped(target, name, existing), _text(target, name, query)))
 
 
-def drop(context: DdlContext, view: DropView) -> Alteration:
-    name = context.locate((view.schema, view.view))
-    return Alteration((f"DROP VIEW IF EXISTS {context.target.quote(*name)}",))
+def drop(context: DdlContext, entry: LedgerEntry, view: DropView) -> Alteration:
+    """Nothing for a view that was left out: what has its name is not upstream's."""
+    name = view.schema, view.view
+    if name in left_out(context.ledger, entry.order):
+        return Alteration()
+    relation = context.target.quote(*context.locate(name))
+    return Alteration((f"DROP VIEW IF EXISTS {relation}",))
+
+
+def outdated(context: DdlContext, entry: LedgerEntry) -> tuple[str, ...]:
+    """What drops the view that a CREATE OR REPLACE VIEW, which is left out, was to replace: it
+    would go on to show what upstream's does no longer."""
+    name = entry.schema, entry.table
+    if not is_create(entry) or name not in known(context.ledger):
+        return ()
+    relation = context.locate(name)
+    if _columns(context.target, relation) is None:
+        return ()
+    return (f"DROP VIEW IF EXISTS {context.target.quote(*relation)}",)
 
 
 class ViewInTheWay(Unsupported):
@@ -104,22 +126,75 @@ class KnownView:
         return bool(self.entry.instead or self.entry.reason)
 
 
-def known(ledger: Ledger) -> dict[TableName, KnownView]:
-    """The views that came through the stream."""
-    result: dict[TableName, KnownView] = {}
+def known(ledger: Ledger, before: Order = LAST) -> dict[TableName, KnownView]:
+    """The views that came through the stream before a DDL, and are in the target."""
+    return {
+        name: KnownView(entry, statement)
+        for name, (entry, statement) in _created_upstream(ledger, before).items()
+        if entry.state == "done"
+    }
+
+
+def left_out(ledger: Ledger, before: Order = LAST) -> dict[TableName, LedgerEntry]:
+    """The views that upstream has before a DDL and the target lacks, by their last CREATE VIEW; its
+    reason is why."""
+    return {
+        name: entry
+        for name, (entry, _) in _created_upstream(ledger, before).items()
+        if entry.state == "skipped"
+    }
+
+
+def note_left_out(ledger: Ledger, work: Alteration) -> list[LedgerEntry]:
+    """Writes which views are not there after a statement, in its transaction; returns them."""
+    entries = []
+    for order, reason in work.views_left_out:
+        view = ledger.entry(order)
+        assert view is not None  # `around` has it from there
+        entries.append(replace(view, state="skipped", reason=reason))
+        ledger.mark(entries[-1])
+    return entries
+
+
+def warning_of(entry: LedgerEntry) -> str:
+    """What to say of a view that is left out."""
+    return (
+        f"view {entry.schema}.{entry.table} is left out, and the tables go on: {entry.reason}; to "
+        "have it, write a CREATE VIEW for the target into a file, and once: "
+        + DDL_RUN.format(config="CONFIG", id=entry.id)
+    )
+
+
+def is_create(entry: LedgerEntry) -> bool:
+    """Whether a DDL creates a view."""
+    if not entry.of_schema_or_view:
+        return False
+    try:
+        return isinstance(parsed(entry.query, entry.schema), CreateView)
+    except TicdcError:
+        return False
+
+
+def _created_upstream(
+    ledger: Ledger, before: Order = LAST
+) -> dict[TableName, tuple[LedgerEntry, CreateView]]:
+    """Each view by its last CREATE VIEW."""
+    result: dict[TableName, tuple[LedgerEntry, CreateView]] = {}
     databases = UpstreamDatabases()
     for entry in ledger.of_schemas_and_views():
-        if entry.state != "done":
+        if entry.state == "pending" or entry.order >= before:
             continue
         try:
             statement = parsed(entry.query, entry.schema)
         except TicdcError:
             continue  # an operator did its work
+        if entry.state == "skipped" and not isinstance(statement, CreateView):
+            continue
         shared = databases.is_shared(entry.schema)
         databases.see(entry)
         match statement:
             case CreateView():
-                result[entry.schema, entry.table] = KnownView(entry, statement)
+                result[entry.schema, entry.table] = entry, statement
             case DropView():
                 result.pop((entry.schema, entry.table), None)
             case DropSchema(schema) if not shared:
@@ -127,32 +202,71 @@ def known(ledger: Ledger) -> dict[TableName, KnownView]:
     return result
 
 
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What is to be done to views before and after a statement, and which of them are left out from
+    then on: the (commit_ts, seq) of their CREATE VIEW, and why."""
+
+    before: list[str] = field(default_factory=list)
+    again: list[str] = field(default_factory=list)
+    left_out: list[tuple[Order, str]] = field(default_factory=list)
+
+
 def around(
     context: DdlContext, statement: Statement, changed: set[TableName], after: Definitions
-) -> tuple[list[str], list[str]]:
-    """What is to be done to views before and after a statement that changes tables which may be
-    theirs; `after` are all definitions then. Raises `Unsupported` if a view could not be created
-    again, or if an operator's would show something else than upstream's."""
-    before: list[str] = []
-    again: list[str] = []
+) -> Around:
+    """Of a statement that changes tables which may be those of views; `after` are all definitions
+    then. Raises `Unsupported` if a view that must not be left out could not be created again, or if
+    an operator's would show something else than upstream's."""
+    result = Around()
     target = context.target
     for view_name, known_view, tree, created in _of_tables(context, set(map(lower, changed))):
         name = context.locate(view_name)
         existing = _columns(target, name)
         own = tree is not None and not known_view.by_operator
         now = _now(context, known_view, tree, created) if own and tree is not None else None
-        if not target.transactional_ddl:
-            if existing is not None and now is not None and tree is not None:
-                _require_certain(context, name, known_view, tree, created, after)
+        if target.transactional_ddl:
+            if existing is not None and (now is None or now.columns != existing):
+                _refuse_to_follow(target, name, statement)
+                continue  # it is an operator's; if it is in the way, the target says so
+            if now is not None:
+                result.before.append(f"DROP VIEW IF EXISTS {target.quote(*name)}")
+        if not own or tree is None:
             continue
-        if existing is not None and (now is None or now.columns != existing):
-            _refuse_to_follow(target, name, statement)
-            continue  # it is an operator's; if it is in the way, the target says so
-        if now is not None:
-            before.append(f"DROP VIEW IF EXISTS {target.quote(*name)}")
-        if own and tree is not None:
-            again += _again(context, name, known_view, tree, created, after, now is not None)
-    return before, again
+        try:
+            query = _translated(context, known_view.view, tree, after, created)
+        except Missing:
+            continue  # as in TiDB it is of no use until there are such a table and columns again
+        except Unsupported as refusal:
+            if context.policy.leaves_out(known_view.entry):
+                _leave_out(context, result, name, known_view.entry, refusal)
+            elif now is not None and (existing is not None or target.transactional_ddl):
+                raise _in_the_way(target, name, refusal) from refusal
+        else:
+            if target.transactional_ddl:
+                result.again.append(_text(target, name, query))
+    return result
+
+
+def _leave_out(
+    context: DdlContext, work: Around, name: TargetName, entry: LedgerEntry, refusal: Unsupported
+) -> None:
+    """A view that may show something else than upstream's after the statement."""
+    if not context.target.transactional_ddl:
+        work.before.append(f"DROP VIEW IF EXISTS {context.target.quote(*name)}")
+    work.left_out.append((entry.order, f"since a change of its table: {refusal}"))
+
+
+def _in_the_way(target: Target, name: TargetName, refusal: Unsupported) -> ViewInTheWay:
+    view = target.quote(*name)
+    if target.transactional_ddl:
+        return ViewInTheWay(
+            f"the view {view} is in the way, and could not be created again after it: {refusal}"
+        )
+    return ViewInTheWay(
+        f"the view {view} might show something else than upstream's after it: drop it first "
+        f"({refusal})"
+    )
 
 
 def _of_tables(
@@ -185,50 +299,6 @@ def _now(
         return None
 
 
-def _require_certain(
-    context: DdlContext,
-    name: TargetName,
-    known_view: KnownView,
-    tree: exp.Query,
-    created: Definitions,
-    after: Definitions,
-) -> None:
-    """A view of the MySQL family stays, whatever becomes of its tables' columns. Raises
-    `Unsupported` if it might then show something else than upstream's."""
-    try:
-        _translated(context, known_view.view, tree, after, created)
-    except Missing:
-        return  # as in TiDB
-    except Unsupported as refusal:
-        raise ViewInTheWay(
-            f"the view {context.target.quote(*name)} might show something else than upstream's "
-            f"after it: drop it first ({refusal})"
-        ) from refusal
-
-
-def _again(
-    context: DdlContext,
-    name: TargetName,
-    known_view: KnownView,
-    tree: exp.Query,
-    created: Definitions,
-    after: Definitions,
-    needed: bool,
-) -> list[str]:
-    try:
-        query = _translated(context, known_view.view, tree, after, created)
-    except Missing:
-        return []  # as in TiDB it is of no use until there are such a table and such columns again
-    except Unsupported as refusal:
-        if not needed:
-            return []
-        raise ViewInTheWay(
-            f"the view {context.target.quote(*name)} is in the way, and could not be created again "
-            f"after it: {refusal}"
-        ) from refusal
-    return [_text(context.target, name, query)]
-
-
 def _refuse_to_follow(target: Target, name: TargetName, statement: Statement) -> None:
     """A view of the target follows what is renamed. Raises `Unsupported`."""
     renames = isinstance(statement, RenameTable) or (
@@ -250,7 +320,7 @@ def _refuse_to_follow(target: Target, name: TargetName, statement: Statement) ->
 
 
 def _tree(context: DdlContext, view: CreateView, created: Definitions) -> exp.Query:
-    others = [*context.ledger.known().destinations, *known(context.ledger)]
+    others = [*context.ledger.known().destinations, *_created_upstream(context.ledger)]
     return tree_of(view, created, others)
 
 

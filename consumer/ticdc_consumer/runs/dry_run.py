@@ -15,13 +15,13 @@ from ticdc_encoder.sql.statements import AlterTable, RenameTable
 
 from ticdc_consumer.apply.step import Applied, Step
 from ticdc_consumer.config.options import Settings
-from ticdc_consumer.ddl import renames
+from ticdc_consumer.ddl import renames, views
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
 from ticdc_consumer.ddl.quarantined import literal_rule
 from ticdc_consumer.epoch import CAUGHT_UP, Epochs, Goal
-from ticdc_consumer.errors import Stop, TableNotSent, Unsupported, ValuesNotSent
+from ticdc_consumer.errors import Stop, TableNotSent, ValuesNotSent
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.read.report import OTHERS
 from ticdc_consumer.reader import Reader
@@ -64,8 +64,8 @@ class PlannedRows:
 
 @dataclass(frozen=True, slots=True)
 class PlannedDdl:
-    """`statements` are in the target's dialect. `note` is why there are none, or why it would stop
-    or be skipped."""
+    """`statements` are in the target's dialect. `note` is why there are none, why it would stop or
+    be skipped, or which views would be left out."""
 
     entry: LedgerEntry
     statements: tuple[str, ...] = ()
@@ -305,16 +305,16 @@ class Recorder:
         ledger, entry = self.ledger, group[0]
         try:
             planned, aside = self._translated(group)
-        except (Unsupported, DefinitionError) as refusal:
+        except (Stop, DefinitionError) as refusal:
             if not self._context.policy.passes(entry, refusal):
                 self._stop(entry, str(refusal))
                 return
-            note = f"would be skipped: {refusal}"
-            self._recorded.ddls.append(PlannedDdl(entry, note=note))
+            verb = "left out" if views.is_create(entry) else "skipped"
+            note = f"would be {verb}: {refusal}"
+            dropped = views.outdated(self._context, entry)
+            self._recorded.ddls.append(PlannedDdl(entry, dropped, note))
             keep_definition(ledger, entry, "declared")
             ledger.mark(replace(entry, state="skipped", reason=str(refusal)))
-        except Stop as refusal:
-            self._stop(entry, str(refusal))
         else:
             note = f"by the statement of {entry.id}"
             self._recorded.ddls += [planned, *(PlannedDdl(one, note=note) for one in group[1:])]
@@ -348,7 +348,9 @@ class Recorder:
                     return PlannedDdl(entry, note=note), None
         if work.statements:
             self._reader.leave_out = (*self._reader.leave_out, *sorted(patterns))
-        return PlannedDdl(entry, work.statements), work.set_aside
+        lost = views.note_left_out(self.ledger, work)
+        note = "; ".join(f"view {one.schema}.{one.table} would be left out" for one in lost)
+        return PlannedDdl(entry, work.statements, note), work.set_aside
 
     def _reads_upstream(self, refusal: ValuesNotSent | TableNotSent) -> bool:
         if isinstance(refusal, TableNotSent):

@@ -9,6 +9,7 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.tso import lag
 
 from ticdc_consumer.config.options import Settings
+from ticdc_consumer.ddl import views
 from ticdc_consumer.ddl.generated_columns import LeftOutColumn, all_left_out
 from ticdc_consumer.source.facts import SourceFacts
 from ticdc_consumer.state.activity.activity import Activity
@@ -49,8 +50,9 @@ class Status:
     """The tables hold every commit_ts < `resolved_ts`: what TiDB shows with
     `tidb_snapshot = resolved_ts - 1`. `activity` is what the consumer is at, or was at last,
     `target` what the target shows beside it. While a first load is not finished (`loading`) they
-    hold a part of it, and R is 0. Tables that are `set_aside` have an R of their own. `repair` is
-    the last request of `verify --repair`."""
+    hold a part of it, and R is 0. Tables that are `set_aside` have an R of their own.
+    `views_left_out` are the CREATE VIEWs of upstream's views that the target lacks. `repair` is the
+    last request of `verify --repair`."""
 
     changefeed: str
     resolved_ts: int
@@ -62,6 +64,7 @@ class Status:
     counters: Mapping[str, int]
     at_least_once: Sequence[str]
     left_out: Sequence[LeftOutColumn] = ()
+    views_left_out: Sequence[LedgerEntry] = ()
     tables: Sequence[TableStatus] = ()
     activity: StoredActivity | None = None
     loading: LoadProgress | None = None
@@ -122,10 +125,11 @@ def read(target: Target, options: Settings) -> Status:
         generation=checkpoint.generation,
         positions=[checkpoint.positions[name] for name in sorted(checkpoint.positions)],
         pending=[entry for entry in entries if entry.state == "pending"],
-        skipped=[entry for entry in entries if entry.state == "skipped"],
+        skipped=[e for e in entries if e.state == "skipped" and not views.is_create(e)],
         counters={n: c for n, c in checkpoint.counters.items() if n != WHOLE},
         at_least_once=options.at_least_once,
         left_out=all_left_out(target, store.ledger),
+        views_left_out=list(views.left_out(store.ledger).values()),
         tables=_tables(target, store, stored),
         activity=stored,
         loading=LoadNotes(target, options.changefeed).progress(),

@@ -49,6 +49,13 @@ def to_json(status: Status) -> str:
             "loading": status.loading.to_json() if status.loading is not None else None,
             "repair": status.repair.to_json() if status.repair is not None else None,
             "at_least_once": list(status.at_least_once),
+            "views_left_out": [
+                {
+                    **_json_of(entry, "reason"),
+                    "command": DDL_RUN.format(config="CONFIG", id=entry.id),
+                }
+                for entry in status.views_left_out
+            ],
             "left_out": [
                 {
                     "schema": column.table[0],
@@ -139,6 +146,9 @@ def rows_of(status: Status, config: str) -> Iterator[tuple[str, str]]:
         yield "  because", waiting.cause
         yield "  once fixed", RELEASE.format(config=config, table=name)
         yield "  or instead", LOAD_INSTEAD.format(config=config, table=name)
+    for entry in status.views_left_out:
+        yield "view left out", f"{entry.id} {entry.schema}.{entry.table}: {entry.reason}"
+        yield "  to create it", DDL_RUN.format(config=config, id=entry.id)
     for entry in status.pending:
         yield "DDL pending", _ddl(entry)
         yield from _way_out(_waiting(status, entry), entry.id, config)

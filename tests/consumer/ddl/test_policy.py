@@ -11,7 +11,7 @@ from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.policy import Policy
 from ticdc_consumer.ddl.suggestion import Suggestion, suggested
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import Denied, Stop, Unsupported
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_encoder.filters.table import TableMatcher
 
@@ -33,11 +33,14 @@ TWO = "ALTER TABLE t ADD COLUMN a INT DEFAULT (1 + 1), DROP PARTITION p"
 @pytest.mark.parametrize(
     ("policy", "query", "skipped"),
     [
-        ({}, VIEW, False),
+        ({}, VIEW, True),
+        ({"kinds": {"VIEW": "stop"}}, VIEW, False),
+        ({"kinds": {"VIEW": "if-certain", "CREATE VIEW": "stop"}}, VIEW, False),
+        ({"kinds": {"VIEW": "skip"}}, "DROP VIEW v", True),
         ({"on_unsupported": "skip"}, VIEW, True),
         ({"on_unsupported": "skip", "kinds": {"CREATE VIEW": "stop"}}, VIEW, False),
         ({"kinds": {"CREATE VIEW": "skip"}}, VIEW, True),
-        ({"kinds": {"CREATE TABLE": "skip"}}, VIEW, False),
+        ({"kinds": {"CREATE TABLE": "skip", "VIEW": "stop"}}, VIEW, False),
         ({"kinds": {"RECOVER TABLE": "skip"}}, "recover table t", True),
         ({"kinds": {"TRUNCATE TABLE": "skip"}}, "TRUNCATE t", True),
         ({"kinds": {"DROP DATABASE": "skip"}}, "DROP SCHEMA s", True),
@@ -51,7 +54,7 @@ TWO = "ALTER TABLE t ADD COLUMN a INT DEFAULT (1 + 1), DROP PARTITION p"
         ({"kinds": {"ALTER TABLE": "skip"}}, "ALTER TABLE t ADD `a", False),
         ({"on_unsupported": "skip"}, "ALTER TABLE t ADD `a", True),
         ({"tables": {"bank.acc*": "skip"}}, VIEW, True),
-        ({"tables": {"shop.*": "skip"}}, VIEW, False),
+        ({"tables": {"shop.*": "skip"}, "kinds": {"VIEW": "stop"}}, VIEW, False),
         ({"tables": {"bank.a*": "stop", "*.*": "skip"}, "on_unsupported": "skip"}, VIEW, False),
         ({"tables": {"*.*": "skip"}, "kinds": {"CREATE VIEW": "stop"}}, VIEW, True),
     ],
@@ -60,7 +63,15 @@ def test_a_table_goes_before_a_kind_and_that_before_the_rest(
     policy: dict[str, object], query: str, skipped: bool
 ) -> None:
     set_ = {f"ddl_{name}": value for name, value in policy.items()}
-    assert Policy.of(options("sqlite://", **set_)).skips(entry(query)) is skipped
+    of = Policy.of(options("sqlite://", **set_))
+    assert of.passes(entry(query), Unsupported("")) is skipped
+
+
+def test_only_what_is_certain_of_views_never_stops_whatever_the_reason_is() -> None:
+    denied = Denied("the target's user lacks a privilege")
+    assert Policy().passes(entry(VIEW), denied)
+    assert not Policy(kinds={"VIEW": "skip"}).passes(entry(VIEW), denied)
+    assert not Policy().passes(entry("CREATE TABLE t (id INT)"), denied)
 
 
 def test_every_kind_is_one_that_a_statement_can_have() -> None:
@@ -80,6 +91,7 @@ def _whole(kind: str, text: str) -> str:
         "DROP INDEX": "DROP INDEX i ON t",
         "RENAME INDEX": "ALTER TABLE t RENAME INDEX i TO j",
         "EXCHANGE PARTITION": "ALTER TABLE t EXCHANGE PARTITION p WITH TABLE x",
+        "VIEW": "DROP VIEW v",
     }
     return column.get(kind, text)
 

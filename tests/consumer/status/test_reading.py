@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from ticdc_consumer import status
@@ -25,10 +26,14 @@ POSITIONS = {
 
 
 SKIPPED = LedgerEntry(
-    *(R - 1, 3, "shop", "v", "CREATE VIEW v AS SELECT 1"),
+    *(R - 1, 3, "shop", "q", "CREATE SEQUENCE q"), state="skipped", reason="it has no sequences"
+)
+LEFT_OUT = LedgerEntry(
+    *(R - 1, 14, "shop", "v", "CREATE VIEW v AS SELECT 1"),
     state="skipped",
     reason="CREATE VIEW is not translated",
 )
+REPLACED = replace(LEFT_OUT, seq=15)
 
 
 def options(url: str, changefeed: str = "orders", **more: object) -> Settings:
@@ -59,6 +64,8 @@ def begun(target: Target, options: Settings) -> Store:
                 LedgerEntry(R - 1, 1, "shop", "a", "DROP TABLE a", state="done"),
                 LedgerEntry(R - 1, 2, "shop", "b", "ALTER TABLE `b` ADD c INT"),
                 SKIPPED,
+                LEFT_OUT,
+                REPLACED,
             ]
         )
     return store
@@ -101,10 +108,23 @@ def test_it_tells_where_the_target_stands(target: Target, target_url: str) -> No
                 "commit_ts": str(R - 1),
                 "seq": 3,
                 "schema": "shop",
+                "table": "q",
+                "query": "CREATE SEQUENCE q",
+                "kind": 0,
+                "reason": "it has no sequences",
+            }
+        ],
+        "views_left_out": [
+            {
+                "id": f"{R - 1}:15",
+                "commit_ts": str(R - 1),
+                "seq": 15,
+                "schema": "shop",
                 "table": "v",
                 "query": "CREATE VIEW v AS SELECT 1",
                 "kind": 0,
                 "reason": "CREATE VIEW is not translated",
+                "command": f"ticdc-consumer run CONFIG --ddl-run {R - 1}:15 FILE.sql",
             }
         ],
         "counters": {},
@@ -127,6 +147,7 @@ def test_people_read_the_same_as_a_table() -> None:
         positions=[POSITIONS["orders", 0], POSITIONS["orders", 1]],
         pending=[LedgerEntry(R - 1, 2, "shop", "b", "ALTER TABLE `b` ADD c INT")],
         skipped=[SKIPPED],
+        views_left_out=[LEFT_OUT],
         counters={"replays": 3, "changes": 12345},
         at_least_once=["shop.log"],
     )
@@ -139,11 +160,12 @@ def test_people_read_the_same_as_a_table() -> None:
         "changes         12,345 since the changefeed's first start",
         "replays         3 since the changefeed's first start",
         "at least once   shop.log: rows may be in it more than once",
+        "view left out   429918007904436225:14 shop.v: CREATE VIEW is not translated",
+        "  to create it  ticdc-consumer run CONFIG --ddl-run 429918007904436225:14 FILE.sql",
         "DDL pending     429918007904436225:2 shop.b: ALTER TABLE `b` ADD c INT",
         "  to run SQL    ticdc-consumer run CONFIG --ddl-run 429918007904436225:2 FILE.sql",
         "  once done     ticdc-consumer run CONFIG --ddl-done 429918007904436225:2",
-        "DDL skipped     429918007904436225:3 shop.v: "
-        "CREATE VIEW is not translated; CREATE VIEW v AS SELECT 1",
+        "DDL skipped     429918007904436225:3 shop.q: it has no sequences; CREATE SEQUENCE q",
         "",
         "topic   partition  restart offset",
         "orders          0              12",

@@ -12,6 +12,7 @@ from sqlglot.tokenizer_core import TokenType
 from ticdc_consumer.ddl.by_operator.looked import require_done
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import forget_gone, keep_definition
+from ticdc_consumer.ddl.views import left_out
 from ticdc_consumer.errors import Retry, Stop, UnknownCommit, Usage
 from ticdc_consumer.state.ledger import Ledger, LedgerEntry
 from ticdc_consumer.state.retry import until_known
@@ -27,10 +28,11 @@ BY_OPERATOR = "an operator did it"
 
 
 def done_by_operator(context: DdlContext, entry_id: str) -> LedgerEntry:
-    """`--ddl-done TS[:SEQ]`: marks a pending DDL that an operator has run. Raises `Usage` unless
-    `entry_id` names exactly one, and `Stop` if the target does not look as after it."""
+    """`--ddl-done TS[:SEQ]`: marks a DDL that an operator has run: one that is pending, or the
+    CREATE VIEW of a view that is left out. Raises `Usage` unless `entry_id` names exactly one, and
+    `Stop` if the target does not look as after it."""
     ledger = context.ledger
-    entry = _pending(ledger, entry_id, "--ddl-done")
+    entry = _open(ledger, entry_id, "--ddl-done")
     require_done(context, entry)
     done = replace(entry, state="done", reason=BY_OPERATOR)
     with context.target.transaction():
@@ -43,17 +45,17 @@ def done_by_operator(context: DdlContext, entry_id: str) -> LedgerEntry:
 def run_by_operator(
     target: Target, store: Store, entry_id: str, sql: str, retries: int = 1
 ) -> LedgerEntry:
-    """`--ddl-run TS[:SEQ] FILE`: runs an operator's SQL in place of a pending DDL, and marks it
-    done with the text of that SQL.
+    """`--ddl-run TS[:SEQ] FILE`: runs an operator's SQL in place of a pending DDL, or of the CREATE
+    VIEW of a view that is left out, and marks it done with the text of that SQL.
 
     Where DDL is transactional that is one transaction. Elsewhere the ledger notes first what is
-    begun: after a crash the DDL waits for an operator again. Raises `Usage` for what cannot be run
-    at all, and `Stop` if the target refuses it.
+    begun: after a crash the DDL waits for an operator again, and a view is left out as before.
+    Raises `Usage` for what cannot be run at all, and `Stop` if the target refuses it.
     """
-    entry = _pending(store.ledger, entry_id, "--ddl-run")
+    entry = _open(store.ledger, entry_id, "--ddl-run")
     texts = statements(target, sql)
     begun = replace(entry, instead=sql)
-    done = replace(begun, state="done")
+    done = replace(begun, state="done", reason="")
     if target.transactional_ddl:
 
         def attempt() -> None:
@@ -84,10 +86,10 @@ def run_in_place(target: Target, ledger: Ledger, done: LedgerEntry, texts: Seque
 
 
 def is_done(store: Store, entry: LedgerEntry) -> bool:
-    """Whether the entry is no longer pending, by a new session. Raises `Fenced`, `Retry`."""
+    """Whether the entry is no longer as it was, by a new session. Raises `Fenced`, `Retry`."""
     store.reconnect()
     stored = store.ledger.entry(entry.order)
-    return stored is None or stored.state != "pending"
+    return stored is None or stored.state != entry.state
 
 
 def refuse_begun(entry: LedgerEntry) -> None:
@@ -160,12 +162,16 @@ def parsed_id(entry_id: str, option: str) -> tuple[int, int | None]:
     return int(commit_ts), int(seq) if seq else None
 
 
-def _pending(ledger: Ledger, entry_id: str, option: str) -> LedgerEntry:
+def _open(ledger: Ledger, entry_id: str, option: str) -> LedgerEntry:
+    """The DDL that is pending, or whose view is left out."""
     commit_ts, seq = parsed_id(entry_id, option)
-    pending = ledger.pending()
-    meant = [e for e in pending if e.commit_ts == commit_ts and seq in (None, e.seq)]
+    pending, lacking = ledger.pending(), list(left_out(ledger).values())
+    both = [*pending, *lacking]
+    meant = [e for e in both if e.commit_ts == commit_ts and seq in (None, e.seq)]
     if len(meant) != 1:
         waiting = ", ".join(entry.id for entry in pending) or "none"
         number = "more than one" if meant else "no"
-        raise Usage(f"{option} {entry_id} names {number} pending DDL; pending are: {waiting}")
+        of_views = ", ".join(entry.id for entry in lacking)
+        also = f"; of views that are left out: {of_views}" if lacking else ""
+        raise Usage(f"{option} {entry_id} names {number} pending DDL; pending are: {waiting}{also}")
     return meant[0]

@@ -48,7 +48,8 @@ class Alteration:
     """`refusals` are (a query, the reason): a row of its result forbids the rest. `rows_only`: the
     statements change rows alone, and so can be rolled back on every target. `set_aside` is the
     new name of the table that was dropped or emptied. `created` is the upstream's definition of a
-    table that was not there before, as the DDL leaves it.
+    table that was not there before, as the DDL leaves it. `views_left_out` are the (commit_ts, seq)
+    of the CREATE VIEW of each view that is not there afterwards, and why.
 
     The rest is for DDL that commits by itself. `as_after` says what the target already has of it
     and how to undo that. Either the consumer did it, before a crash, or another client. `evidence`
@@ -60,6 +61,7 @@ class Alteration:
     rows_only: bool = False
     set_aside: TargetName | None = None
     created: Table | None = None
+    views_left_out: tuple[tuple[tuple[int, int], str], ...] = ()
     as_after: str = ""
     evidence: tuple[str, ...] = ()
     unlike: tuple[tuple[str, str], ...] = ()

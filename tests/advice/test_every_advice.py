@@ -146,7 +146,6 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     "an operator looks, or waits": (
         "ask who made it read-only",
         "compare ssl.ca.location",
-        "look whether that has expired",
         "MariaDB shows who holds it after INSTALL SONAME",
         "see its log and what session",
         "if all tables were restored to one moment",

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from confluent_kafka.admin import AclOperation  # type: ignore[attr-defined]
 from pyspark.sql import SparkSession
 from support import brokers
 from support.diagnoses import (
@@ -384,18 +385,23 @@ def test_a_topic_that_is_gone(begin: Begin) -> None:
     assert feed.topic in shown.sentence
 
 
+def as_app() -> dict[str, Any]:
+    """The settings of a user with a password, but for that."""
+    return {
+        "kafka__bootstrap.servers": server_address("KAFKA_SASL"),
+        "kafka__security.protocol": "SASL_PLAINTEXT",
+        "kafka__sasl.mechanism": "PLAIN",
+        "kafka__sasl.username": "app",
+    }
+
+
 def test_brokers_that_refuse_their_user(
     real_kafka: brokers.Real, sqlite_url: str, command: Make
 ) -> None:
     feed = Feed(real_kafka)
     feed.create(10)
     feed.mark(100)
-    secured: dict[str, Any] = {
-        "kafka__bootstrap.servers": server_address("KAFKA_SASL"),
-        "kafka__security.protocol": "SASL_PLAINTEXT",
-        "kafka__sasl.mechanism": "PLAIN",
-        "kafka__sasl.username": "app",
-    }
+    secured = as_app()
     wrong: dict[str, Any] = {**secured, "kafka__sasl.password": "canary-7731"}
     run = command([feed], sqlite_url, **secured, **{"kafka__sasl.password": "app-secret"})
     assert run().code == 0
@@ -403,6 +409,25 @@ def test_brokers_that_refuse_their_user(
         comes_to(run, "ticdc-stopped")
         shown = comes_to(run, "refused", **wrong)
     assert "password" in shown.sentence and "canary-7731" not in str(shown)
+
+
+@pytest.mark.parametrize("allowed", [AclOperation.DESCRIBE, AclOperation.ALTER_CONFIGS])
+def test_a_topic_that_is_denied(
+    allowed: AclOperation, real_kafka: brokers.Real, sqlite_url: str, command: Make
+) -> None:
+    feed = Feed(real_kafka)
+    feed.create(10)
+    feed.mark(100)
+    run = command([feed], sqlite_url, **as_app(), **{"kafka__sasl.password": "app-secret"})
+    assert run().code == 0
+    with real_kafka.denied(feed.topic, "app", allowed):
+        feed.send(0, inserted(150, {"id": 1, "name": "one"}))
+        feed.mark(200)
+        outcome = run()
+        shown = diagnosed(run)
+    assert outcome.code == 1
+    assert feed.topic in shown.sentence and "kafka-acls" in shown.sentence
+    assert run().code == 0 and run.resolved_ts == ts(200)
 
 
 def test_brokers_whose_certificate_has_expired(begin: Begin, tmp_path: Path) -> None:

@@ -9,9 +9,15 @@ from itertools import count
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka import Message as Delivered
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
     AdminClient,
     NewPartitions,
     NewTopic,
+    ResourcePatternType,
+    ResourceType,
 )
 from ticdc_consumer.source.kafka import tasks as poll
 from ticdc_consumer.testing.mock_kafka import MockKafka
@@ -134,6 +140,33 @@ class Real(Kafka):
     def add_partitions(self, topic: str, total: int) -> None:
         self._admin.create_partitions([NewPartitions(topic, total)])[topic].result(PATIENCE)
         self._await(topic, total)
+
+    @contextmanager
+    def denied(self, topic: str, user: str, but_for: AclOperation) -> Iterator[None]:
+        """Everything with the topic is denied to the user, but for one operation."""
+        acl = AclBinding(
+            ResourceType.TOPIC,
+            topic,
+            ResourcePatternType.LITERAL,
+            f"User:{user}",
+            "*",
+            but_for,
+            AclPermissionType.ALLOW,
+        )
+        self._admin.create_acls([acl])[acl].result(PATIENCE)
+        try:
+            yield
+        finally:
+            every = AclBindingFilter(
+                acl.restype,
+                topic,
+                acl.resource_pattern_type,
+                acl.principal,
+                acl.host,
+                but_for,
+                acl.permission_type,
+            )
+            self._admin.delete_acls([every])[every].result(PATIENCE)
 
     def clean(self) -> None:
         """Deletes this test's topics, also those that the consumer or a client made."""

@@ -12,9 +12,16 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     OffsetSpec,
     ResourceType,
 )
+from ticdc_encoder.errors import TicdcError
 
 from ticdc_consumer.errors import LOAD_ANEW, SourceAway, Stop, Unavailable, UserRefused
-from ticdc_consumer.source.kafka.client import Failures, admin_settings, refuses
+from ticdc_consumer.source.kafka.client import (
+    ALLOW_IT,
+    Failures,
+    admin_settings,
+    is_denied,
+    refuses,
+)
 from ticdc_consumer.source.listing import Listing
 from ticdc_consumer.source.marks import TopicPartition
 from ticdc_consumer.waiting import patiently
@@ -52,8 +59,9 @@ class Cluster:
     def partitions(self) -> dict[str, int]:
         """Topic -> its number of partitions, for the topics that are named or match a pattern.
 
-        Raises `Stop` for a named topic that is missing, `Unavailable` if the brokers do not
-        answer or a partition has no leader: the listing would not be complete.
+        Raises `Stop` for a named topic that is missing, `UserRefused` if it is denied to this user,
+        `Unavailable` if the brokers do not answer or a partition has no leader: the listing would
+        not be complete.
         """
         self._admin.poll(0)
         self._failures.forget()
@@ -75,10 +83,22 @@ class Cluster:
                 raise Unavailable(f"topic {name} is listed with only some of its partitions")
             counts[name] = len(topic.partitions)
         if missing := sorted(self._names - set(counts)):
-            raise Stop(f"topic {', '.join(missing)} does not exist")
+            raise self._not_listed(missing)
         if not counts:
             raise Stop("no topic matches [kafka] topics")
         return counts
+
+    def _not_listed(self, topics: Sequence[str]) -> TicdcError:
+        """A list leaves out, without a word, what this user may not see; a topic that is named is
+        denied by name."""
+        denied = []
+        if self._has_controller:
+            named = TopicCollection(list(topics))
+            described = self._admin.describe_topics(named, request_timeout=self._patience)
+            denied = [name for name, future in described.items() if is_denied(future.exception())]
+        if denied:
+            return UserRefused(f"topic {', '.join(denied)} is not shown to this user{ALLOW_IT}")
+        return Stop(f"topic {', '.join(topics)} does not exist")
 
     def ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         return self._offsets(partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call]

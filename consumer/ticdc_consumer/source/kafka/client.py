@@ -5,7 +5,7 @@ import time
 from collections.abc import Generator, Iterator, Mapping
 from typing import Any, Protocol
 
-from confluent_kafka import Consumer, KafkaError
+from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import Message as KafkaMessage
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 from ticdc_encoder.errors import TicdcError, visible
@@ -53,6 +53,17 @@ _REFUSING = (
 def refuses(error: KafkaError) -> bool:
     """Whether the brokers answer, and refuse this user, or are not trusted."""
     return error.code() in _REFUSING
+
+
+ALLOW_IT = ": allow it Read and Describe there (kafka-acls --add)"
+"""What helps a user to whom a topic is denied."""
+
+
+def is_denied(error: BaseException | None) -> bool:
+    """Whether the brokers deny this user a topic."""
+    if not isinstance(error, KafkaException):
+        return False
+    return bool(error.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED)
 
 
 def admin_settings(kafka: Mapping[str, str]) -> dict[str, Any]:
@@ -124,7 +135,8 @@ def consume_error(
     if error.code() in _PASSING or error.retriable():
         return None
     kind = UserRefused if refuses(error) else Unavailable
-    return kind(f"{topic}[{partition}]: {error.str()}")
+    way = ALLOW_IT if is_denied(KafkaException(error)) else ""
+    return kind(f"{topic}[{partition}]: {error.str()}{way}")
 
 
 class Polled(Protocol):

@@ -24,14 +24,18 @@ def _refused(situation: Situation) -> Explanation | None:
     if isinstance(situation.unreadable, UserRefused):
         return Explanation(f"the target rejects the login: {situation.unreadable}")
     text = _of_source(situation, "UserRefused")
+    if not text:
+        return None
     if "certificate" in text:
         # librdkafka gives the same text for a certificate that has expired.
-        do = f"compare ssl.ca.location of [kafka] in {situation.config} with the authority that"
-        do += " signed the brokers' certificate, and look whether that has expired"
-        return Explanation(f"TLS with the brokers fails: {text}", (), (do,))
-    if text:
-        return Explanation(f"the brokers reject the login: {text}")
-    return None
+        return Explanation(f"TLS with the brokers fails: {text}", (), (_CERTIFICATE,))
+    return Explanation(f"the brokers refuse this user: {text}")
+
+
+_CERTIFICATE = (
+    "compare ssl.ca.location of [kafka] with the authority that signed the brokers' certificate, "
+    "and look whether that has expired"
+)
 
 
 def _brokers_away(situation: Situation) -> Explanation | None:
@@ -304,8 +308,9 @@ def _named(name: TopicPartition) -> str:
 
 REFUSED = KnownCause(
     "refused",
-    "brokers or target answer, and reject the user, the password or the certificate",
-    "correct [target] url and its password, or sasl.* and ssl.* of [kafka]",
+    "brokers or target answer, and reject the user, the password or the certificate, or deny a "
+    "topic",
+    "correct [target] url and its password, sasl.* and ssl.* of [kafka], or the topic's ACL",
     _refused,
 )
 BROKERS_AWAY = KnownCause(

@@ -273,10 +273,11 @@ class Reader:
             return reach
         if first.commit_ts > applied:
             return first.commit_ts
+        name = next(each for each in sorted(tables) if relation(first, {each}) != "apart")
         raise Stop(
             f"{' '.join(first.query.split())} (in {first.schema or '-'}, commit_ts "
             f"{first.commit_ts}) is of a table that is set aside, and not of that alone: release "
-            "it before by: ticdc-consumer release CONFIG TABLE"
+            f"it before by: ticdc-consumer release CONFIG {'.'.join(name)}"
         )
 
     def greatest_mark(self, base: Checkpoint) -> int:

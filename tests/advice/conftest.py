@@ -1,17 +1,21 @@
 """What a case happens in."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from support import brokers
 from support.advice import Case, Scene
-from support.databases import fresh_database, own_schema
+from support.databases import fresh_database
 from support.local_spark import LocalSpark
 from support.server_address import server_address
 from support.torture_cli import Command, commands
 from support.torture_topics import Feed
 from support.upstream_tidb import upstream
+from ticdc_consumer.upstream.load import growing
+from ticdc_consumer.upstream.session import UpstreamSession
+from ticdc_consumer.upstream.snapshot import current_ts
 
 
 @pytest.fixture
@@ -28,20 +32,29 @@ def scene(
     commands(LocalSpark(2), monkeypatch)
     with fresh_database(server_address("TIDB_URL")) as tidb_url, upstream(tidb_url) as tidb:
         kafka: brokers.Kafka = request.getfixturevalue(f"{case.kafka}_kafka")
-        feed = Feed(kafka, case.protocol)
+        feed = Feed(kafka, case.protocol, **case.format)
+        monkeypatch.setattr(growing, "current_ts", partial(resolved_ts, feed))
         settings = {
             "source__upstream": tidb.url,
-            "tables__route": f'{{"*.*" = "{own_schema(url)}.{{table}}"}}',
-            "tables__filter": f"{tidb.schema}.*",
-            **{n: str(v).replace("{schema}", tidb.schema) for n, v in case.settings.items()},
+            "tables__route": '{"*.*" = "{target}.{table}"}',
+            "tables__filter": "{schema}.*",
+            **case.settings,
         }
-        settings = {n: v for n, v in settings.items() if case.settings.get(n, v) is not None}
-        scene = Scene(tidb, feed, Command([feed], url, tmp_path, capsys, **settings))
+        scene = Scene(tidb, feed, Command([feed], url, tmp_path, capsys))
+        scene.set(**{name: value for name, value in settings.items() if value is not None})
         try:
             yield scene
         finally:
             scene.ends_run()
+            scene.until_end.close()
             scene.target(*scene.leaves)
+
+
+def resolved_ts(feed: Feed, session: UpstreamSession) -> int:
+    """A timestamp of now, above which TiCDC's next resolved ts is."""
+    now = current_ts(session)
+    feed.resolve(now + 1)
+    return now
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

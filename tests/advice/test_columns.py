@@ -2,7 +2,18 @@
 
 from unittest.mock import patch
 
-from support.advice import Case, Scene, changefeed_begins, follow, hears, target, types, upstream
+from support.advice import (
+    Case,
+    Scene,
+    changefeed_begins,
+    follow,
+    hears,
+    runs_what_is_said,
+    target,
+    types,
+    types_again,
+    upstream,
+)
 from ticdc_consumer.upstream.repair import differing_keys
 
 T = "CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(20))"
@@ -16,6 +27,19 @@ WORDS = (
 )
 NAMED = "CREATE TABLE t (w VARCHAR(20) COLLATE utf8mb4_bin PRIMARY KEY, n INT)"
 TRUSTED = "--set target.rules=same-collations"
+PARENT_AND_CHILD = (
+    "CREATE TABLE t (id INT PRIMARY KEY)",
+    "INSERT INTO t VALUES (1)",
+    "CREATE TABLE u (id INT PRIMARY KEY, p INT)",
+    "INSERT INTO u VALUES (1, 1)",
+)
+LATER_CHILD = upstream("INSERT INTO t VALUES (2)", "INSERT INTO u VALUES (2, 2)")
+STRICT = (
+    "ALTER TABLE u ADD FOREIGN KEY (p) REFERENCES t (id)",
+    "CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+    "CREATE TRIGGER sees AFTER INSERT ON u FOR EACH ROW EXECUTE FUNCTION nothing()",
+)
+"""A foreign key of the target alone, and a trigger that is not to be switched off with it."""
 
 
 def repairs_one_row_at_most(scene: Scene) -> None:
@@ -147,6 +171,55 @@ CASES = [
             types("verify CONFIG --repair --table {schema}.t", "run CONFIG"),
         ],
         on=("mariadb", "mysql"),
+    ),
+    Case(
+        "a foreign key that cannot wait is made so that it can",
+        [
+            changefeed_begins,
+            upstream(*PARENT_AND_CHILD),
+            types("run CONFIG"),
+            target(*STRICT),
+            LATER_CHILD,
+            types("run CONFIG"),
+        ],
+        "…: foreign key … cannot be deferred; run: …",
+        [runs_what_is_said("cannot be deferred; run: "), types("run CONFIG")],
+        settings={"tables__allow_triggers": "{schema}.u,{schema}.t"},
+        on=("postgresql",),
+    ),
+    Case(
+        "a foreign key of PostgreSQL is dropped before a load, and created after it",
+        [
+            upstream(*PARENT_AND_CHILD),
+            changefeed_begins,
+            target("CREATE TABLE t (id INT PRIMARY KEY)"),
+            target("CREATE TABLE u (id INT PRIMARY KEY, p INT REFERENCES t (id))"),
+            types("load CONFIG"),
+        ],
+        "…: … has foreign key …: drop it, and create it after the load; or drop the table, and "
+        "load creates both",
+        [
+            target("ALTER TABLE u DROP CONSTRAINT u_p_fkey"),
+            types_again("load CONFIG"),
+            target("ALTER TABLE u ADD CONSTRAINT u_p_fkey FOREIGN KEY (p) REFERENCES t (id)"),
+            LATER_CHILD,
+            types("run CONFIG"),
+        ],
+        on=("postgresql",),
+    ),
+    Case(
+        "a child of PostgreSQL is dropped before a load",
+        [
+            upstream(*PARENT_AND_CHILD),
+            changefeed_begins,
+            target("CREATE TABLE t (id INT PRIMARY KEY)"),
+            target("CREATE TABLE u (id INT PRIMARY KEY, p INT REFERENCES t (id))"),
+            types("load CONFIG"),
+        ],
+        "…: … has foreign key …: drop it, and create it after the load; or drop the table, and "
+        "load creates both",
+        [target("DROP TABLE u"), types_again("load CONFIG"), LATER_CHILD, types("run CONFIG")],
+        on=("postgresql",),
     ),
     Case(
         "a zero date goes into a text column of PostgreSQL",

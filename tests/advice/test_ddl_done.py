@@ -45,6 +45,21 @@ CASES = [
         also=("upstream's table was created without rows; delete them",),
     ),
     Case(
+        "a DDL that waits is done as why says",
+        [
+            changefeed_begins,
+            upstream(T, "INSERT INTO t VALUES (1, '7.5')", "ALTER TABLE t MODIFY COLUMN name INT"),
+            types("run CONFIG", "why CONFIG"),
+        ],
+        "ticdc-consumer run {config} --ddl-done {id}",
+        [
+            target("DROP TABLE t", "CREATE TABLE t (id INT PRIMARY KEY, name INT)"),
+            target("INSERT INTO t VALUES (1, 8)"),
+            DONE,
+        ],
+        settings={"source__upstream": None},
+    ),
+    Case(
         "a table that is renamed into the filter is loaded",
         [
             upstream("CREATE TABLE old (id INT PRIMARY KEY)", "INSERT INTO old VALUES (1), (2)"),

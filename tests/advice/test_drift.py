@@ -1,6 +1,9 @@
 """Rows that another client wrote into the target."""
 
+from unittest.mock import patch
+
 from support.advice import Case, Scene, changefeed_begins, follow, hears, target, types, upstream
+from ticdc_consumer.upstream.verify import share
 
 PEOPLE = "CREATE TABLE people (id INT PRIMARY KEY, mail VARCHAR(20) NOT NULL, UNIQUE KEY m (mail))"
 PLAIN = "CREATE TABLE people (id INT PRIMARY KEY, mail VARCHAR(20) NOT NULL)"
@@ -9,7 +12,28 @@ ROWS = "INSERT INTO people VALUES (1, 'a'), (2, 'b')"
 TAKEN = "UPDATE people SET mail = 'new' WHERE id = 1"
 REPAIR = "verify CONFIG --repair --table {schema}.people"
 
+
+def runs_on(scene: Scene) -> None:
+    """A run without an end, which compares all rows each two seconds."""
+    with patch.object(share, "DAY", 2.0):
+        scene.hears_of(scene.command.command("run", **scene.settings))
+
+
 CASES = [
+    Case(
+        "a run notices rows that differ",
+        [
+            changefeed_begins,
+            upstream(PEOPLE, ROWS),
+            types("run CONFIG"),
+            target(TAKEN),
+            runs_on,
+        ],
+        "the target is not as the upstream was at R = …: …. `ticdc-consumer verify CONFIG "
+        '--repair` puts it right; with on_drift = "overwrite" a run goes on and only reports it',
+        [types("verify CONFIG --repair")],
+        settings={"verify__every": 1},
+    ),
     Case(
         "a row of the upstream that has drifted is in the way of another",
         [

@@ -1,16 +1,25 @@
 """Loads that cannot begin, or were cut off."""
 
+from unittest.mock import patch
+
+import sqlalchemy as sa
 from support.advice import (
     Case,
     Scene,
+    Step,
     changefeed_begins,
     follow,
+    hears,
     killed,
+    sets,
+    snapshot,
     target,
     types,
     types_again,
     upstream,
 )
+from ticdc_consumer.upstream.session import UpstreamSession
+from ticdc_encoder.tso import compose
 
 T = "CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(20))"
 ROWS = "INSERT INTO t VALUES (1, 'one'), (2, 'two')"
@@ -30,7 +39,138 @@ def filled(scene: Scene) -> None:
     scene.target(f"INSERT INTO t VALUES (1, 'one', {name}), (2, 'two', {name})")  # noqa: S608
 
 
+KEYLESS = (
+    *OLD,
+    upstream("CREATE TABLE log (id INT NOT NULL)", "INSERT INTO log VALUES (1), (2)"),
+)
+NO_KEY = (
+    "….…: no valid key: it has neither a primary key nor a NOT NULL unique key, so that no change "
+    "shows which row it is of; add one, leave it out by [tables] filter, or name it in [tables] "
+    "at_least_once"
+)
+CATCH_UP = (
+    "let the consumer catch up by: ticdc-consumer run CONFIG, then give this command once more"
+)
+OLD_TS = compose(1_560_000_000_000)
+"""The tests' TiDB has a safe point of 2020 (tests/services)."""
+
+
+def began_in_2019(scene: Scene) -> None:
+    """A changefeed whose topic reaches back behind the upstream's safe point."""
+    scene.snapshot = OLD_TS
+    scene.feed.resolve(OLD_TS - 1)
+    scene.begin_changefeed()
+
+
+def garbage_collection(scene: Scene) -> None:
+    """The upstream removes whatever is old now."""
+    safe_point, look_at = scene.tidb.ts(), UpstreamSession.look_at
+
+    def looks_at(self: UpstreamSession, snapshot_ts: int) -> None:
+        look_at(self, OLD_TS if snapshot_ts <= safe_point else snapshot_ts)
+
+    scene.until_end.enter_context(patch.object(UpstreamSession, "look_at", looks_at))
+
+
+def with_longer_life(line: str) -> Step:
+    """A command while the upstream keeps what is old for a day."""
+
+    def step(scene: Scene) -> None:
+        ((before,),) = scene.tidb.execute("SELECT @@GLOBAL.tidb_gc_life_time")
+        scene.tidb.execute("SET GLOBAL tidb_gc_life_time = '24h'")
+        try:
+            scene.types(line)
+        finally:
+            scene.tidb.execute(f"SET GLOBAL tidb_gc_life_time = '{before}'")
+
+    return step
+
+
+def as_an_owner(scene: Scene) -> None:
+    """The upstream's user may read the tables of the changefeed alone."""
+    name = scene.tidb.schema
+    scene.tidb.execute(
+        f"CREATE USER '{name[:30]}'@'%'", f"GRANT SELECT ON `{name}`.* TO '{name[:30]}'@'%'"
+    )
+    url = sa.make_url(scene.tidb.url).set(username=name[:30])
+    scene.set(source__upstream=url.render_as_string(hide_password=False))
+
+
 CASES = [
+    Case(
+        "a snapshot older than the topic is replaced by a newer one",
+        [upstream(T, ROWS), snapshot, changefeed_begins, types("load CONFIG --at TS")],
+        "load a newer snapshot, or leave --at out",
+        [
+            hears("the topics begin with the resolved ts …, after …: changes between the two"),
+            snapshot,
+            types_again("load CONFIG --at TS"),
+            CHANGE,
+            types("run CONFIG"),
+        ],
+        on=("sqlite",),
+    ),
+    Case(
+        "a snapshot older than the topic is left out",
+        [upstream(T, ROWS), snapshot, changefeed_begins, types("load CONFIG --at TS")],
+        "load a newer snapshot, or leave --at out",
+        [types_again("load CONFIG"), CHANGE, types("run CONFIG")],
+    ),
+    Case(
+        "a snapshot that the upstream removed is left out",
+        [upstream(T, ROWS), began_in_2019, types("load CONFIG --at TS")],
+        "load a newer snapshot, or leave --at out",
+        [
+            hears(
+                "the upstream no longer has the snapshot of …: its garbage collection is at 2020"
+            ),
+            types_again("load CONFIG"),
+            CHANGE,
+            types("run CONFIG"),
+        ],
+        on=("sqlite",),
+    ),
+    Case(
+        "a snapshot that the upstream removed is found when it is read",
+        [upstream(T, ROWS), began_in_2019, as_an_owner, types("load CONFIG --at TS")],
+        "load a newer snapshot, or leave --at out",
+        [
+            hears("the upstream no longer has the snapshot of … (error 8055)"),
+            types_again("load CONFIG"),
+            CHANGE,
+            types("run CONFIG"),
+        ],
+        on=("sqlite",),
+    ),
+    Case(
+        "the upstream removes the snapshot while it is loaded",
+        [*OLD, killed("load CONFIG", "L2"), CHANGE, garbage_collection, types("load CONFIG")],
+        "SET GLOBAL tidb_gc_life_time there to longer than reading takes, and …",
+        [
+            types("forget CONFIG"),
+            with_longer_life("load CONFIG --replace"),
+            types("run CONFIG"),
+        ],
+    ),
+    Case(
+        "a consumer that was stopped for long catches up before its rows are verified",
+        [*OLD, types("load CONFIG"), garbage_collection, CHANGE, types("verify CONFIG")],
+        CATCH_UP,
+        [types("run CONFIG"), types_again("verify CONFIG")],
+        on=("sqlite",),
+    ),
+    Case(
+        "a consumer that was stopped for long catches up before a table is loaded again",
+        [
+            *OLD,
+            types("load CONFIG"),
+            garbage_collection,
+            CHANGE,
+            types("load CONFIG --table {schema}.t"),
+        ],
+        CATCH_UP,
+        [types("run CONFIG"), types_again("load CONFIG --table {schema}.t")],
+    ),
     Case(
         "a load that was cut off goes on",
         [*OLD, killed("load CONFIG", "L2"), CHANGE, types("run CONFIG")],
@@ -67,6 +207,35 @@ CASES = [
         "the topics hold no resolved ts, so that nothing shows that they reach back to the load: "
         "create the changefeed first, and load when it runs",
         [changefeed_begins, CHANGE, types_again("load CONFIG"), types("run CONFIG")],
+    ),
+    Case(
+        "a table without a key gets one before a load",
+        [*KEYLESS, types("load CONFIG")],
+        NO_KEY,
+        [
+            upstream("ALTER TABLE log ADD PRIMARY KEY (id)", "INSERT INTO log VALUES (3)"),
+            types_again("load CONFIG"),
+        ],
+    ),
+    Case(
+        "a table without a key is left out of a load",
+        [*KEYLESS, types("load CONFIG")],
+        NO_KEY,
+        [sets(tables__filter="{schema}.t"), types_again("load CONFIG"), CHANGE],
+        ends="verified",
+        on=("sqlite",),
+    ),
+    Case(
+        "a table without a key is loaded",
+        [*KEYLESS, types("load CONFIG")],
+        NO_KEY,
+        [
+            sets(tables__at_least_once="{schema}.log"),
+            types_again("load CONFIG"),
+            upstream("INSERT INTO log VALUES (3)", "DELETE FROM log WHERE id = 1"),
+            types("run CONFIG"),
+        ],
+        on=("sqlite", "postgresql"),
     ),
     Case(
         "merged tables are loaded by an operator",

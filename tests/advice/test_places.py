@@ -1,6 +1,15 @@
 """Where the rows of a table go: a schema that the target lacks, a table that several share."""
 
-from support.advice import Case, Scene, changefeed_begins, follow, types, upstream
+from support.advice import (
+    Case,
+    Scene,
+    changefeed_begins,
+    follow,
+    runs_what_is_said,
+    target,
+    types,
+    upstream,
+)
 
 T = "CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(20))"
 ABSENT = {"tables__route": '{"*.*" = "absent_{schema}.{table}"}'}
@@ -35,12 +44,20 @@ def with_an_empty_column(scene: Scene) -> None:
     )
 
 
-def names_the_rows(scene: Scene) -> None:
-    """By the UPDATE that the message has."""
-    _, _, after = scene.said.partition("as by: ")
-    statement, found, _ = after.partition("; then start again")
-    assert found, scene.said
-    scene.target(statement)
+SHARDS = (
+    T,
+    "INSERT INTO t VALUES (1, 'one'), (2, 'two')",
+    "CREATE TABLE u (id INT PRIMARY KEY, name VARCHAR(20))",
+    "INSERT INTO u VALUES (1, 'eins'), (2, 'zwei')",
+)
+MERGED = {
+    "tables__merge": '{"{schema}.*" = "shard"}',
+    "tables__route": '{"*.*" = "{target}.both_of_them"}',
+}
+
+
+def seven_for_those_of_t(scene: Scene) -> None:
+    scene.target(f"UPDATE both_of_them SET more = 7 WHERE shard = '{scene.tidb.schema}.t'")  # noqa: S608
 
 
 def with_a_filled_column(scene: Scene) -> None:
@@ -95,9 +112,31 @@ CASES = [
             types("run CONFIG"),
         ],
         "give them the name of the table that they came from, as by: …; then start again",
-        [names_the_rows, types("run CONFIG")],
+        [runs_what_is_said("as by: ", "; then start again"), types("run CONFIG")],
         ends="verified",
         on=("sqlite",),
+    ),
+    Case(
+        "a DDL of one of the merged tables is done by hand, for the rows that it is meant for",
+        [
+            changefeed_begins,
+            upstream(*SHARDS),
+            types("run CONFIG"),
+            upstream("ALTER TABLE t ADD COLUMN more INT DEFAULT 7", "DELETE FROM u WHERE id = 1"),
+            types("run CONFIG"),
+        ],
+        "… is merged with other tables by [tables.merge]: this would touch the rows of all of "
+        "them, or change what … holds; do it by hand, to the table or to the rows that it is meant "
+        "for",
+        [
+            target("ALTER TABLE both_of_them ADD COLUMN more INT"),
+            seven_for_those_of_t,
+            types("run CONFIG --ddl-done …"),
+            upstream("INSERT INTO t VALUES (3, 'three', 8)", "INSERT INTO u VALUES (3, 'drei')"),
+            types("run CONFIG"),
+        ],
+        ends="verified",
+        settings=MERGED,
     ),
 ]
 

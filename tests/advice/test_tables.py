@@ -38,6 +38,12 @@ CASES = [
         [types("load CONFIG")],
     ),
     Case(
+        "check tells of a table that is missing, and a load creates it",
+        [*OLD, CHANGE, types("check CONFIG")],
+        "ticdc-consumer load CONFIG creates and fills it",
+        [types("load CONFIG", "run CONFIG")],
+    ),
+    Case(
         "a table that an operator dropped is loaded",
         [
             changefeed_begins,

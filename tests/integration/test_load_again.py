@@ -336,7 +336,7 @@ def test_a_table_is_loaded_or_set_aside_and_not_both(
     outcome = run(**quarantine)
     assert (outcome.code, f"{name} is set aside" in outcome.said) == (0, True), outcome.said
     outcome = run.load("--table", name)
-    assert f"{name}: it is set aside: release it before" in outcome.said
+    assert f"{name}: it is set aside: load and release it by" in outcome.said
 
 
 # --- a DDL, and what is refused -----------------------------------------------------------------

@@ -8,9 +8,11 @@ import re
 import shlex
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, chdir
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
+from unittest.mock import patch
 
 import pytest
 import sqlalchemy as sa
@@ -21,6 +23,7 @@ from ticdc_encoder.formats.elements import enum_reader
 from ticdc_encoder.sql.parser import parse_create_table
 from ticdc_encoder.values import FAMILIES
 
+from support.databases import own_schema
 from support.diagnoses import running
 from support.torture_cli import Command, Outcome
 from support.torture_topics import Feed
@@ -52,8 +55,11 @@ class Scene:
         """A timestamp of the upstream, which `TS` stands for."""
         self.leaves: list[str] = []
         """SQL of the target that removes what goes beyond the test's own database."""
+        self.until_end = ExitStack()
+        """What holds until the case ends."""
         self._sends = False
         self._running = ExitStack()
+        self._versions: dict[tuple[str, str], int] = {}
         self._tables: dict[str, Table] = {}
         self._rows: dict[str, Rows] = {}
 
@@ -80,7 +86,9 @@ class Scene:
             table = _named(statement, {*known, *self._tables})
             definition = self._tables.get(table)
             ddl = Ddl(self.tidb.schema, table, statement, commit_ts, 0, definition)
-            self.feed.send(0, ddl)
+            everywhere = self.feed.protocol != "canal-json"
+            for partition in range(self.feed.partitions if everywhere else 1):
+                self.feed.send(partition, ddl)
             self.feed.resolve(commit_ts + 1)
 
     def _transact(self, statement: str) -> None:
@@ -94,8 +102,11 @@ class Scene:
             old, new = before.get(name, {}), self._rows[name]
             for key in dict.fromkeys((*old, *new)):
                 if old.get(key) != new.get(key):
-                    self.feed.send(1, RowChange(table, commit_ts, old.get(key), new.get(key)))
+                    self.send(RowChange(table, commit_ts, old.get(key), new.get(key)))
         self.feed.resolve(commit_ts + 1)
+
+    def send(self, change: RowChange) -> None:
+        self.feed.send(1, change)
 
     def _committed(self) -> int:
         ((found,),) = self.tidb.execute("SELECT @@tidb_last_txn_info")
@@ -107,7 +118,9 @@ class Scene:
         for name, kind in self.tidb.execute("SHOW FULL TABLES"):
             if kind == "BASE TABLE":
                 ((_, text),) = self.tidb.execute(f"SHOW CREATE TABLE `{name}`")
-                table = self._tables[name] = parse_create_table(text, self.tidb.schema)
+                version = self._versions.setdefault((name, text), len(self._versions) + 1)
+                table = parse_create_table(text, self.tidb.schema)
+                table = self._tables[name] = replace(table, table_id=1, version=version)
                 self._rows[name] = self._read(table)
 
     def _read(self, table: Table) -> Rows:
@@ -122,6 +135,18 @@ class Scene:
 
     # --- what operators do ------------------------------------------------------------------------
 
+    def set(self, **settings: Any) -> None:
+        """In the configuration; `{schema}` is TiDB's, `{target}` the target's, `{folder}` that of
+        the configuration."""
+        names = {
+            "{schema}": self.tidb.schema,
+            "{target}": own_schema(self.command.target_url),
+            "{folder}": str(self.folder),
+        }
+        pattern = "|".join(map(re.escape, names))
+        texts = {n: re.sub(pattern, lambda m: names[m[0]], str(v)) for n, v in settings.items()}
+        self.command.set(**texts)
+
     def target(self, *statements: str) -> None:
         """An operator's SQL in the target."""
         engine = sa.create_engine(self.command.target_url, poolclass=sa.NullPool)
@@ -134,7 +159,7 @@ class Scene:
         TABLE: `…` stands for one word there."""
         line = line.replace("{schema}", self.tidb.schema)
         option = line.removeprefix(f"{START} ")
-        if self.follows and line != START and option not in self.heard:
+        if "…" in line or (self.follows and line != START and option not in self.heard):
             pattern = r"\S*?".join(map(re.escape, line.split("…")))
             found = re.findall(rf"{pattern}(?=[;,:.`)]*(?:\s|$))", self.heard)
             assert found, f"nothing says {line!r}, but: {self.heard}"
@@ -148,6 +173,10 @@ class Scene:
                 outcome = self.command(*words, **self.settings)
             else:
                 outcome = self.command.command(name, *words, **self.settings)
+        self.hears_of(outcome)
+
+    def hears_of(self, outcome: Outcome) -> None:
+        """Takes note of what a command said."""
         self.code, self.said = outcome.code, self._said(outcome)
         self.heard += self.said
 
@@ -177,9 +206,18 @@ class Scene:
 
     def hears(self, message: str) -> None:
         """The last command said it, where `…` stands for whatever varies."""
-        message = message.replace("{schema}", self.tidb.schema)
+        assert self._is_in(message, self.said), self.said
+
+    def heard_before(self, message: str) -> None:
+        """The same, of all commands."""
+        assert self._is_in(message, self.heard), self.heard
+
+    def _is_in(self, message: str, text: str) -> bool:
+        """`{config}` and the like are as in the code."""
+        message = message.replace("{schema}", self.tidb.schema).replace("{config}", CONFIG)
+        message = re.sub(r"\{\w+\}", "…", message)
         pattern = ".*".join(map(re.escape, message.split("…")))
-        assert re.search(pattern, self.said, re.DOTALL), self.said
+        return re.search(pattern, text, re.DOTALL) is not None
 
     # --- how it ends -----------------------------------------------------------------------------
 
@@ -222,7 +260,10 @@ def _text(value: object) -> str | None:
 
 
 def _named(statement: str, tables: set[str]) -> str:
-    """The last word of the statement that is a table's name, as for the new name of a RENAME."""
+    """The view of a CREATE or DROP VIEW; else the last word of the statement that is a table's
+    name, as for the new name of a RENAME."""
+    if view := re.match(r"(?:CREATE|DROP) VIEW (\w+)", statement):
+        return view[1]
     words = re.findall(r"\w+", statement)
     return next((word for word in reversed(words) if word in tables), "")
 
@@ -235,6 +276,16 @@ Step = Callable[[Scene], None]
 def upstream(*statements: str) -> Step:
     """Statements of the upstream, one transaction each."""
     return lambda scene: scene.upstream(*statements)
+
+
+def sent(send: Callable[[Scene, RowChange], None], *statements: str) -> Step:
+    """Statements of the upstream, whose rows are sent in another way."""
+
+    def step(scene: Scene) -> None:
+        with patch.object(scene, "send", partial(send, scene)):
+            scene.upstream(*statements)
+
+    return step
 
 
 def target(*statements: str) -> Step:
@@ -306,14 +357,27 @@ def types_again(line: str) -> Step:
     return step
 
 
+def runs_what_is_said(before: str, after: str = "\n") -> Step:
+    """The SQL that the last message has between two texts, in the target."""
+
+    def step(scene: Scene) -> None:
+        _, _, rest = scene.said.partition(before)
+        statement, found, _ = rest.partition(after)
+        assert found, scene.said
+        scene.target(statement)
+
+    return step
+
+
 def sets(**settings: Any) -> Step:
     """What an operator changes in the configuration."""
 
-    def step(scene: Scene) -> None:
-        texts = {n: str(v).replace("{schema}", scene.tidb.schema) for n, v in settings.items()}
-        scene.command.set(**texts)
+    return lambda scene: scene.set(**settings)
 
-    return step
+
+def snapshot(scene: Scene) -> None:
+    """A timestamp of now."""
+    scene.snapshot = scene.tidb.ts()
 
 
 def sets_upstream(scene: Scene) -> None:
@@ -342,6 +406,8 @@ class Case:
     """With None one is left out."""
     on: tuple[str, ...] = ("sqlite", "mariadb")
     protocol: str = "canal-json"
+    format: dict[str, Any] = field(default_factory=dict)
+    """Options of the protocol's encoder."""
     kafka: Literal["mock", "real"] = "mock"
 
     def __str__(self) -> str:
@@ -356,7 +422,7 @@ def follow(case: Case, scene: Scene) -> None:
     for step in case.then:
         step(scene)
     for message in case.also:
-        assert re.search(".*".join(map(re.escape, message.split("…"))), scene.heard), scene.heard
+        scene.heard_before(message)
     if case.ends == "equal":
         scene.is_equal()
     elif case.ends == "verified":

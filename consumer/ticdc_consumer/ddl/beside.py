@@ -147,10 +147,16 @@ class Beside:
                     texts += target.replace_tables(moves)
                 self._do(texts, loads)
         except Stop as refusal:
-            names = ", ".join(".".join(load.name) for load in loads)
+            names = [".".join(load.name) for load in loads]
+            command = "".join(f" --table {name}" for name in names)
+            text = f"{', '.join(names)}: loaded beside the table in use, but cannot take its place"
+            if any(load.alone for load in loads):
+                raise Stop(
+                    f"{text}: {refusal}; then finish it by: ticdc-consumer load CONFIG{command}"
+                ) from refusal
             raise Stop(
-                f"{names}: loaded beside the table in use, but cannot take its place: {refusal}; "
-                f"or give the load up by: ticdc-consumer load CONFIG --table {names} --give-up"
+                f"{text}: {refusal}; or give the load up by: ticdc-consumer load CONFIG{command} "
+                "--give-up"
             ) from refusal
 
     def _rename(self, load: TableLoad, table: TargetName) -> list[str]:
@@ -159,7 +165,7 @@ class Beside:
         if target.describe(*copy) is None:
             return []
         if target.describe(*table) is not None:
-            raise Stop(f"there is a table {target.quote(*table)} now")
+            raise Stop(f"there is a table {target.quote(*table)} now: drop it")
         definition = self._context.definitions.get(load.name)
         return target.rename_table(copy, table, definition)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ticdc_encoder.column import Column, ColumnType
 from ticdc_encoder.event import Row, RowChange, Table, Value
 
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import LOAD_ANEW, Stop
 
 if TYPE_CHECKING:
     # A layout comes with the targets, which a command line need not load.
@@ -79,8 +79,8 @@ def require_all_columns(source: Table, definition: Table | None, described: "Tar
         if column.generated != "virtual" and name in filled and name not in sent:
             raise Stop(
                 f"{source.schema}.{source.name}.{column.name}: its rows come without this column, "
-                "which their CREATE TABLE has: add it to the changefeed's column-selectors, or "
-                "drop it in the target"
+                "which their CREATE TABLE has: add it to the changefeed's column-selectors, and "
+                f"{LOAD_ANEW}"
             )
 
 

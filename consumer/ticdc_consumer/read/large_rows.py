@@ -62,7 +62,7 @@ class LargeRows(Generic[T]):
         if self._storage is None:
             raise Stop(
                 f"{_name(change)}: a large row is in a claim check: set [source] claim_check to "
-                "the changefeed's claim-check-storage-uri; or raise its max-message-bytes"
+                "the changefeed's claim-check-storage-uri, and start again"
             )
         try:
             return redeem(change, self._storage, self._decode)
@@ -76,8 +76,7 @@ class LargeRows(Generic[T]):
         if self._options.upstream_url is None:
             raise Stop(
                 f"{_name(change)}: only the handle key of a large row was sent: set [source] "
-                "upstream to the TiDB from which to read the row; or raise max-message-bytes of "
-                "the changefeed"
+                "upstream to the TiDB from which to read the row, and start again"
             )
         self._waiting.append((change, companion))
 

@@ -373,8 +373,8 @@ class Reading:
         )
         if self._job.options.on_corruption == "stop":
             raise Stop(
-                f"{problem}: compare it with the upstream's; "
-                'with [source] on_corruption = "warn" it is applied as it came'
+                f'{problem}: have it applied as it came by [source] on_corruption = "warn", and '
+                "put right by: ticdc-consumer verify CONFIG --repair"
             )
         self.report.corrupted += 1
         if len(self.report.corrupted_rows) < MOST_CORRUPTED:

@@ -143,8 +143,7 @@ def _translated(error: pymysql.err.MySQLError, snapshot_ts: int | None) -> Ticdc
     if code in REMOVED:
         return SnapshotRemoved(
             f"the upstream no longer has the snapshot of {snapshot_ts} (error {code}): its garbage "
-            "collection has passed it; take a newer one, and SET GLOBAL tidb_gc_life_time there to "
-            "longer than reading takes"
+            "collection has passed it"
         )
     if code in _ABSENT:
         as_of = f" as of {snapshot_ts}" if snapshot_ts else ""

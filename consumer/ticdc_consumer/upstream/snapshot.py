@@ -10,13 +10,18 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.tso import physical
 
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.upstream.session import Record, UpstreamSession, reading
+from ticdc_consumer.upstream.session import Record, SnapshotRemoved, UpstreamSession, reading
 
 logger = logging.getLogger(__name__)
 
 _SAFE_POINT = (
     "SELECT variable_value FROM mysql.tidb WHERE variable_name = 'tikv_gc_safe_point' LIMIT 1"
 )
+CATCH_UP = (
+    "let the consumer catch up by: ticdc-consumer run CONFIG, then give this command once more"
+)
+"""What helps whoever reads the upstream as of R."""
+NEWER = "load a newer snapshot, or leave --at out"
 _DURATION = re.compile(r"(\d+)(h|m|s)")
 _SECONDS = {"h": 3600, "m": 60, "s": 1}
 
@@ -31,18 +36,27 @@ def current_ts(session: UpstreamSession) -> int:
 
 
 def require_kept(session: UpstreamSession, snapshot_ts: int) -> None:
-    """Raises `Stop` if the garbage collection has passed the snapshot, or would before reading
-    begins. Whoever may not read mysql.tidb learns it from the first read."""
+    """Raises `SnapshotRemoved` if the garbage collection has passed the snapshot, or would before
+    reading begins. Whoever may not read mysql.tidb learns it from the first read."""
     try:
         rows = session.query(_SAFE_POINT)
     except TicdcError:
         return
     safe_point = _moment(_text(rows[0])) if rows else None
     if safe_point is not None and physical(snapshot_ts) <= safe_point * 1000:
-        raise Stop(
+        raise SnapshotRemoved(
             f"the upstream no longer has the snapshot of {snapshot_ts}: its garbage collection is "
-            f"at {datetime.fromtimestamp(safe_point, UTC):%Y-%m-%d %H:%M:%S} UTC; take a newer one"
+            f"at {datetime.fromtimestamp(safe_point, UTC):%Y-%m-%d %H:%M:%S} UTC"
         )
+
+
+@contextmanager
+def advising(advice: str) -> Iterator[None]:
+    """Adds to the error of a snapshot that is removed what helps there."""
+    try:
+        yield
+    except SnapshotRemoved as removed:
+        raise SnapshotRemoved(f"{removed}; {advice}") from None
 
 
 def life_time(session: UpstreamSession) -> float:

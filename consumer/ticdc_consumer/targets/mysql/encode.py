@@ -102,7 +102,7 @@ def _literal(
         raise Stop(
             f"{_where(layout, position)}: a unique key with a variation selector, a tag or a "
             "compatibility ideograph, which its collation ignores and TiDB's does not; give the "
-            "column the collation utf8mb4_0900_bin"
+            "column the collation utf8mb4_0900_bin, which MySQL has since 8.0.17"
         ) from None
     if shortest and kind in shortest:
         text = shortest[kind](text)

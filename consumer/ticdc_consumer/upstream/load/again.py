@@ -32,7 +32,7 @@ from ticdc_consumer.upstream.load.growing import ConsumerOf, Growth
 from ticdc_consumer.upstream.load.origin import FromUpstream
 from ticdc_consumer.upstream.load.planning import planned
 from ticdc_consumer.upstream.session import UpstreamSession, reading, upstream_url
-from ticdc_consumer.upstream.snapshot import pinned, require_kept
+from ticdc_consumer.upstream.snapshot import CATCH_UP, advising, pinned, require_kept
 from ticdc_consumer.upstream.tables import Defined, defined, names
 from ticdc_consumer.waiting import back_off, sleep
 
@@ -124,7 +124,7 @@ class _Again:
         state = self._require_applied()
         if self._grew and not self._notes.beside():
             return state.resolved_ts
-        with pinned(self._url, state.resolved_ts - 1):
+        with pinned(self._url, state.resolved_ts - 1), advising(CATCH_UP):
             for _ in range(TRIES):
                 if not self._begun():
                     self._begin()
@@ -249,10 +249,11 @@ class _Again:
         label, context = ".".join(each.name), self._holder.context
         if self._store.quarantine.get(each.name) is not None:
             raise Stop(
-                f"{label}: it is set aside: release it before: ticdc-consumer release CONFIG"
+                f"{label}: it is set aside: load and release it by: ticdc-consumer release CONFIG "
+                f"{label} --load"
             )
         if context.shard(each.name) is not None:
-            raise Stop(f"{label}: load does not fill tables that [tables.merge] joins")
+            raise Stop(f"{label}: tables that [tables.merge] joins are not filled by a load")
         if not each.table.handle_key:
             raise Stop(
                 f"{label}: it has no key, so that changes that come meanwhile could not be told "

@@ -14,7 +14,15 @@ from ticdc_encoder.counted import counted
 from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl.context import DdlContext
-from ticdc_consumer.errors import Problems, Retry, Stop, Unavailable, UnknownCommit, Usage
+from ticdc_consumer.errors import (
+    LOAD_ANEW,
+    Problems,
+    Retry,
+    Stop,
+    Unavailable,
+    UnknownCommit,
+    Usage,
+)
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.source import Source, open_source
 from ticdc_consumer.spark.starter import SparkStarter
@@ -33,6 +41,7 @@ from ticdc_consumer.upstream.load.origin import full_chunks, origin_of
 from ticdc_consumer.upstream.load.planning import planned, require_begun
 from ticdc_consumer.upstream.load.zero_dates import require_dates
 from ticdc_consumer.upstream.session import reading, upstream_url
+from ticdc_consumer.upstream.snapshot import NEWER, advising
 from ticdc_consumer.upstream.strangers import warn_of_strangers
 from ticdc_consumer.upstream.tables import Defined
 from ticdc_consumer.waiting import back_off
@@ -47,6 +56,7 @@ LEAST_FOR_SPARK = 8
 """
 LOOK = 1.0
 """Seconds between two looks how far Spark's tasks are."""
+_LOAD_NEWER = f"SET GLOBAL tidb_gc_life_time there to longer than reading takes, and {LOAD_ANEW}"
 
 Report = Callable[[LoadProgress], None]
 
@@ -106,9 +116,10 @@ class _Loader:
         with self._store.lease.explaining(), ExitStack() as pins:
             if progress is None:
                 self._refuse_applied(state)
-                snapshot_ts = self._snapshot(at)
-                pins.enter_context(self._origin.keeping(snapshot_ts))
-                state = self._begin(state, snapshot_ts, replace_rows)
+                with advising(NEWER):
+                    snapshot_ts = self._snapshot(at)
+                    pins.enter_context(self._origin.keeping(snapshot_ts))
+                    state = self._begin(state, snapshot_ts, replace_rows)
             else:
                 assert state is not None  # written with the load
                 snapshot_ts = progress.snapshot_ts
@@ -118,8 +129,9 @@ class _Loader:
                         "it, or give it up by: ticdc-consumer forget CONFIG"
                     )
                 pins.enter_context(self._origin.keeping(snapshot_ts))
-            if not self._copy_all(snapshot_ts):
-                return None
+            with advising(_LOAD_NEWER):
+                if not self._copy_all(snapshot_ts):
+                    return None
             return self._finish(state, snapshot_ts)
 
     # --- the beginning -------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from ticdc_consumer.spark.session import cores, failures
 from ticdc_consumer.spark.worker import in_workers
 from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.upstream.load.copying import Copier, CopyJob
+from ticdc_consumer.upstream.session import SnapshotRemoved
 
 TASKS_PER_CORE = 8
 """Tasks that one core runs one after the other, about: a few, so that all cores end together; not
@@ -69,7 +70,11 @@ def _copied(copier: Copier, name: TableName, number: int) -> int:
 
 
 _FAILED = re.compile(r"TaskFailed: (\{.*\})\s*$", re.M)
-_KINDS: dict[str, type[TicdcError]] = {"Unavailable": Unavailable, "Away": Unavailable}
+_KINDS: dict[str, type[TicdcError]] = {
+    "Unavailable": Unavailable,
+    "Away": Unavailable,
+    "SnapshotRemoved": SnapshotRemoved,
+}
 
 
 def _of_task(error: TicdcError) -> TicdcError | None:

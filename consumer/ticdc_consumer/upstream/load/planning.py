@@ -13,6 +13,7 @@ from ticdc_consumer.source.log import survey
 from ticdc_consumer.state.loading import TableLoad, TableState
 from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.upstream.load.origin import Cut
+from ticdc_consumer.upstream.snapshot import NEWER
 from ticdc_consumer.upstream.tables import Defined
 from ticdc_consumer.waiting import until
 
@@ -42,7 +43,7 @@ def require_begun(options: Settings, source: Source, snapshot_ts: int | None) ->
     if snapshot_ts is not None and first > snapshot_ts:
         raise Stop(
             f"the topics begin with the resolved ts {with_time(first)}, after {snapshot_ts}: "
-            "changes between the two would be lost; load a newer snapshot, or leave --at out"
+            f"changes between the two would be lost; {NEWER}"
         )
 
 

@@ -20,7 +20,7 @@ from ticdc_consumer.targets import encoders
 from ticdc_consumer.upstream.load.creating import LoadTables
 from ticdc_consumer.upstream.load.origin import FromUpstream
 from ticdc_consumer.upstream.session import reading, upstream_url
-from ticdc_consumer.upstream.snapshot import require_kept
+from ticdc_consumer.upstream.snapshot import CATCH_UP, advising, require_kept
 from ticdc_consumer.upstream.tables import Defined, defined, names
 
 logger = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ def load_set_aside(options: Settings, store: Store, state: Checkpoint, waiting: 
     if pending := store.ledger.pending():
         raise Stop(f"DDL {pending[0].id} is pending: do it, or have it done, before")
     origin = FromUpstream(upstream_url(options))
-    with origin.keeping(state.resolved_ts - 1):
+    with origin.keeping(state.resolved_ts - 1), advising(CATCH_UP):
         return _OneTable(options, store, state, waiting, origin).load()
 
 

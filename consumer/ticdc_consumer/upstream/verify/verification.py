@@ -20,7 +20,7 @@ from ticdc_consumer.targets.layout import TableName, TargetName
 from ticdc_consumer.targets.mysql.quoting import string_literal
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.upstream.session import UpstreamSession, upstream_url
-from ticdc_consumer.upstream.snapshot import pinned
+from ticdc_consumer.upstream.snapshot import CATCH_UP, advising, pinned
 from ticdc_consumer.upstream.strangers import warn_of_strangers
 from ticdc_consumer.upstream.tables import defined, names
 from ticdc_consumer.upstream.verify.compare import compare
@@ -63,7 +63,11 @@ def verify(options: Settings, request: Request) -> Iterator[TableReport]:
     settled = set[Subject]()
     for number in range(ROUNDS):
         last = number == ROUNDS - 1
-        with one_state(options, request.sessions) as state, pinned(url, state.snapshot_ts):
+        with (
+            one_state(options, request.sessions) as state,
+            pinned(url, state.snapshot_ts),
+            advising(CATCH_UP),
+        ):
             work = _Round(options, request, state, settled)
             doubtful = list[TableReport]()
             for report in work.reports():

@@ -36,7 +36,7 @@ def main() -> None:
     every = parser.parse_args().every
     for tables, partitions in SIZES:
         monitor, registry = Monitor(), CollectorRegistry()
-        register(registry, monitor.look)
+        register(registry, "bench", monitor.look)
         positions = {("t", n): Position("t", "", n, n) for n in range(partitions)}
         rows = {f"shop.t{n}": (1, 1) for n in range(tables)}
         seconds = {"plan": 0.1, "read": 0.4, "load": 0.5}

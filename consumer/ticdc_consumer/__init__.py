@@ -17,7 +17,8 @@ import typing as _typing
 if _typing.TYPE_CHECKING:
     from ticdc_encoder.errors import ConfigError, DefinitionError, TicdcError, WireError
 
-    from ticdc_consumer.apply.step import Counts
+    from ticdc_consumer.apply.before_commit import BeforeCommit, UncommittedCut
+    from ticdc_consumer.apply.counts import Counts
     from ticdc_consumer.config.options import Settings
     from ticdc_consumer.consumer import Consumer
     from ticdc_consumer.epoch import Epoch
@@ -44,13 +45,13 @@ if _typing.TYPE_CHECKING:
     )
     from ticdc_consumer.state.activity.activity import Activity
     from ticdc_consumer.state.causes.situation import Diagnosis
-    from ticdc_consumer.status import why
 
     __version__: str
 
 __all__ = [
     "Activity",
     "Away",
+    "BeforeCommit",
     "ConfigError",
     "Consumer",
     "Counts",
@@ -71,6 +72,7 @@ __all__ = [
     "Stop",
     "TicdcError",
     "Unavailable",
+    "UncommittedCut",
     "Unsupported",
     "UpstreamAway",
     "Usage",
@@ -78,7 +80,6 @@ __all__ = [
     "ValuesNotSent",
     "WaitingDdl",
     "WireError",
-    "why",
 ]
 
 # What is logged, and where, is the application's to decide.
@@ -86,12 +87,13 @@ _logging.getLogger(__name__).addHandler(_logging.NullHandler())
 
 _HOMES = {
     "Activity": "ticdc_consumer.state.activity.activity",
+    "BeforeCommit": "ticdc_consumer.apply.before_commit",
     "Consumer": "ticdc_consumer.consumer",
-    "Counts": "ticdc_consumer.apply.step",
+    "Counts": "ticdc_consumer.apply.counts",
     "Diagnosis": "ticdc_consumer.state.causes.situation",
     "Epoch": "ticdc_consumer.epoch",
     "Settings": "ticdc_consumer.config.options",
-    "why": "ticdc_consumer.status",
+    "UncommittedCut": "ticdc_consumer.apply.before_commit",
     **dict.fromkeys(
         ("ConfigError", "DefinitionError", "TicdcError", "WireError"), "ticdc_encoder.errors"
     ),

@@ -13,6 +13,7 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.tso import with_time
 
 from ticdc_consumer import failpoints
+from ticdc_consumer.apply.before_commit import BeforeCommit, as_raised
 from ticdc_consumer.apply.to_target import ToTarget
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.config.redact import secrets_of
@@ -23,7 +24,6 @@ from ticdc_consumer.epoch import CAUGHT_UP, IDLE, Epoch, Epochs, Goal
 from ticdc_consumer.errors import Away, Unavailable, Usage
 from ticdc_consumer.layouts import TableLayouts
 from ticdc_consumer.reader import Definitions, Reader
-from ticdc_consumer.runs.dry_run import PlannedCut, plan
 from ticdc_consumer.runs.release import released, require_releasable
 from ticdc_consumer.spark.starter import SparkStarter
 from ticdc_consumer.state.activity.activity import Activity
@@ -56,7 +56,8 @@ class Consumer:
     checkpoint if there is none: what is wrong there is raised at once. Spark starts with the first
     cut that needs it; with `[spark] start = "at-once"`, a loop without an end starts it beside its
     first cuts. A `spark` that is given is not stopped at the end.
-    Whatever is raised is a `TicdcError`; the target is then at a committed cut.
+    Whatever is raised is a `TicdcError`, or what `before_commit` raised; the target is then at a
+    committed cut.
     """
 
     def __init__(
@@ -64,12 +65,18 @@ class Consumer:
         options: Settings,
         spark: "SparkSession | None" = None,
         registry: "CollectorRegistry | None" = None,
+        before_commit: BeforeCommit | None = None,
     ) -> None:
         """`registry` of `prometheus_client` gets the metrics, whether or not `[metrics] listen` has
-        a port for them (docs/reference/metrics.md)."""
+        a port for them (docs/reference/metrics.md).
+
+        `before_commit` is called in the transaction of each cut, after its rows and before its
+        COMMIT: what it executes is committed with them, or not at all. What it raises rolls the cut
+        back, and ends the loop. It is called again if a cut is tried again, and not by `release`.
+        """
+        self._before_commit = before_commit
         self.options = options
         self._registry = registry
-        self._session = spark
         self._spark = SparkStarter(options.spark, f"ticdc {options.changefeed}", spark)
         self._spark.gives_up = lambda: self._stopping
         self._exit = ExitStack()
@@ -152,7 +159,14 @@ class Consumer:
         )
         reader.joining = self.joining
         reader.begin_without(self._set_aside)
-        applier = ToTarget(self.options, self.target, self.store, self._tables, reader.unneeded)
+        applier = ToTarget(
+            self.options,
+            self.target,
+            self.store,
+            self._tables,
+            reader.unneeded,
+            self._before_commit,
+        )
         epochs = Epochs(self.options, reader, applier, self._tables, self._opened.state)
         self._exit.callback(epochs.close)
         return epochs
@@ -225,7 +239,7 @@ class Consumer:
                     return
                 require_no_drift()
                 try:
-                    with self.store.lease.explaining():
+                    with as_raised(), self.store.lease.explaining():
                         epoch = self._epochs.next(goal, IDLE)
                 except Unavailable as error:
                     if self._stopping and (isinstance(error, Away) or self._spark.gave_up):
@@ -255,11 +269,6 @@ class Consumer:
             yield verification.require_none
         finally:
             verification.end()
-
-    def plan(self, until: Goal = CAUGHT_UP, *, sql: bool = False) -> Iterator[PlannedCut]:
-        """What the next cuts would do: `plan` with this consumer's options and Spark. The consumer
-        need not be entered, and another one may run."""
-        return plan(self.options, until, sql=sql, spark=self._session)
 
     def ddl_done(self, entry_id: str) -> LedgerEntry:
         """Marks a pending DDL as done by an operator; `entry_id` is TS or TS:SEQ."""

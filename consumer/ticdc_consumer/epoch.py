@@ -10,7 +10,8 @@ from typing import Literal, TypeVar
 from ticdc_encoder.event import Ddl, Table
 
 from ticdc_consumer import failpoints
-from ticdc_consumer.apply.step import Applied, Counts, Step
+from ticdc_consumer.apply.counts import Applied, Counts
+from ticdc_consumer.apply.step import Step
 from ticdc_consumer.apply.to_target import Applier
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl import run as ddl

@@ -35,9 +35,10 @@ from ticdc_encoder.partitioning import Partition, Partitioning, PartitionValue
 
 if typing.TYPE_CHECKING:
     from ticdc_encoder.changefeed import Changefeed, StorageChangefeed, StorageFile
+    from ticdc_encoder.changefeed.split import SplitMode
     from ticdc_encoder.formats import FORMATS, MessageTooLarge, MissingCommitTs
     from ticdc_encoder.formats.claim_check import ClaimCheckError
-    from ticdc_encoder.formats.registry import RegistryError
+    from ticdc_encoder.formats.registry import Registry, RegistryError
     from ticdc_encoder.sql.parser import parse_create_table
 
 __all__ = [
@@ -61,10 +62,12 @@ __all__ = [
     "PartitionValue",
     "Partitioning",
     "ProduceError",
+    "Registry",
     "RegistryError",
     "Resolved",
     "Row",
     "RowChange",
+    "SplitMode",
     "StorageChangefeed",
     "StorageFile",
     "Table",
@@ -82,7 +85,9 @@ _LAZY = {
     "ClaimCheckError": "ticdc_encoder.formats.claim_check",
     "MessageTooLarge": "ticdc_encoder.formats",
     "MissingCommitTs": "ticdc_encoder.formats",
+    "Registry": "ticdc_encoder.formats.registry",
     "RegistryError": "ticdc_encoder.formats.registry",
+    "SplitMode": "ticdc_encoder.changefeed.split",
     "StorageChangefeed": "ticdc_encoder.changefeed",
     "StorageFile": "ticdc_encoder.changefeed",
     "parse_create_table": "ticdc_encoder.sql.parser",

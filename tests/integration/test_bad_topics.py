@@ -7,6 +7,7 @@ import pytest
 from support import brokers
 from support.torture_cli import Begin, Command, Make, ended_by, refuses
 from support.torture_topics import Feed, inserted, ts
+from ticdc_consumer import commands
 from ticdc_consumer.source.kafka.brokers import Cluster
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.target import Target
@@ -256,7 +257,7 @@ def test_what_the_first_start_was_told_may_be_corrected_until_something_is_appli
     wrong = run(protocol="open-protocol", tables__filter='["shop.itmes"]')
     assert (wrong.code, run.resolved_ts) == (3, 0)
     if way == "plan first":
-        assert [cut.resolved_ts for cut in run.consumer().plan()] == [ts(11), ts(100)]
+        assert [cut.resolved_ts for cut in commands.plan(run.options())] == [ts(11), ts(100)]
     outcome = run()
     assert (outcome.code, run.resolved_ts) == (0, ts(100)), outcome.said
     assert run.rows("SELECT * FROM items") == [(3, "three")]

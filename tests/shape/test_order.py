@@ -17,7 +17,7 @@ PACKAGES = {
     "ticdc_consumer": ROOT / "consumer" / "ticdc_consumer",
     "ticdc_torture": ROOT / "consumer" / "ticdc_torture",
 }
-WIDEST = 25
+WIDEST = 26
 
 LONGEST = 60
 """Lines of a function's body, without its docstring."""
@@ -25,6 +25,7 @@ LONGEST = 60
 ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "ticdc_consumer": (
         ("cli",),
+        ("commands",),
         ("check", "status", "testing"),
         ("consumer",),
         ("runs",),

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import sqlalchemy as sa
-from ticdc_consumer.apply.step import Applied, Step
+from ticdc_consumer.apply.counts import Applied
+from ticdc_consumer.apply.step import Step
 from ticdc_consumer.apply.transaction import apply
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl.context import DdlContext

@@ -1,48 +1,15 @@
-"""One step of the target, from a checkpoint to the next, and the counts of what it did."""
+"""One step of the target, from a checkpoint to the next."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ticdc_encoder.event import Table
 
+from ticdc_consumer.apply.before_commit import BeforeCommit
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.ledger import Ledger, LedgerEntry
 from ticdc_consumer.targets.layout import Layout, TableName
 from ticdc_consumer.upstream.repair.writing import Repair
-
-
-@dataclass(slots=True)
-class Counts:
-    """The rows of one table: deleted, written, and cleared away because the table had drifted and
-    they were in the way. `missing` rows of a table without a key were to be deleted, but the table
-    did not have them."""
-
-    deleted: int = 0
-    upserted: int = 0
-    cleared: int = 0
-    missing: int = 0
-
-
-@dataclass(slots=True)
-class Applied:
-    """What was committed, by upstream `schema.table`."""
-
-    tables: dict[str, Counts] = field(default_factory=dict)
-
-    def of(self, layout: Layout) -> Counts:
-        return self.tables.setdefault(layout.name, Counts())
-
-    def rows(self) -> int:
-        """Rows deleted and written so far; any thread may ask."""
-        return sum(counts.deleted + counts.upserted for counts in list(self.tables.values()))
-
-    def add(self, other: "Applied") -> None:
-        for name, more in other.tables.items():
-            counts = self.tables.setdefault(name, Counts())
-            counts.deleted += more.deleted
-            counts.upserted += more.upserted
-            counts.cleared += more.cleared
-            counts.missing += more.missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +19,7 @@ class Step:
     definition the upstream was asked for; `newcomers` those that it
     does not know yet; `waiting` counts the rows of each table that is set aside, which may be
     none. `copies` are those that are loaded beside those in use (`ddl.beside`), `repair` rows that
-    are put right beside those of the cut."""
+    are put right beside those of the cut, `before_commit` what a program does with them."""
 
     old: Checkpoint
     new: Checkpoint
@@ -63,6 +30,7 @@ class Step:
     copies: Mapping[TableName, str] = field(default_factory=dict)
     repair: Repair | None = None
     declared: Sequence[Table] = ()
+    before_commit: BeforeCommit | None = None
 
     def with_copy(self, layout: Layout) -> tuple[Layout, ...]:
         """The table of a layout, and the one that is loaded beside it."""

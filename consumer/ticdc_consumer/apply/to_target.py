@@ -10,7 +10,9 @@ from ticdc_encoder.counted import counted
 from ticdc_encoder.event import Ddl
 
 from ticdc_consumer import failpoints
-from ticdc_consumer.apply.step import Applied, Step
+from ticdc_consumer.apply.before_commit import BeforeCommit
+from ticdc_consumer.apply.counts import Applied
+from ticdc_consumer.apply.step import Step
 from ticdc_consumer.apply.transaction import apply, apply_groups
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl import run as ddl
@@ -78,8 +80,11 @@ class ToTarget:
         store: Store,
         tables: TableLayouts,
         unneeded: Unneeded | None = None,
+        before_commit: BeforeCommit | None = None,
     ) -> None:
-        """Staging tables that are `unneeded` are dropped after each cut."""
+        """Staging tables that are `unneeded` are dropped after each cut; `before_commit` is called
+        in the transaction of each."""
+        self._before_commit = before_commit
         self._options = options
         self._unneeded = unneeded or Unneeded()
         self._store = store
@@ -111,7 +116,7 @@ class ToTarget:
         return self._beside.holds(seen)
 
     def apply(self, step: Step, gathered: Gathered) -> Applied:
-        step = replace(step, copies=self._beside.copies)
+        step = replace(step, copies=self._beside.copies, before_commit=self._before_commit)
         repair = self._repair(step)
         applied = self._applied(replace(step, repair=repair), gathered)
         if repair is not None:

@@ -8,7 +8,9 @@ from typing import cast
 import pyarrow as pa
 
 from ticdc_consumer import failpoints
-from ticdc_consumer.apply.step import Applied, Counts, Step
+from ticdc_consumer.apply.before_commit import UncommittedCut, call, require_intact
+from ticdc_consumer.apply.counts import Applied, Counts
+from ticdc_consumer.apply.step import Step
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.context import DdlContext
@@ -65,6 +67,7 @@ def _apply(
             ddl.run_in_cut(context, step.entries)
             failpoints.hit("S12")
             store.write(step.old, step.new)
+            _call(step, applied, store, target)
             failpoints.hit("S13")
         failpoints.hit("S14")
 
@@ -75,6 +78,15 @@ def _apply(
         happened=lambda: store.resolve_unknown(step.old, step.new) == "new",
     )
     return applied
+
+
+def _call(step: Step, applied: Applied, store: Store, target: Target) -> None:
+    """The program's part, after ours: whatever it does, rows and checkpoint stay together."""
+    if step.before_commit is None:
+        return
+    cut = UncommittedCut(step.old.resolved_ts, step.new.resolved_ts, dict(applied.tables), target)
+    call(step.before_commit, cut, target)
+    require_intact(store, step.new)
 
 
 def _write(

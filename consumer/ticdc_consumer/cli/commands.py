@@ -16,7 +16,7 @@ from ticdc_encoder.cli.output import CLOSED, INTERRUPTED, OutputClosed, standard
 from ticdc_encoder.errors import TicdcError, visible
 from ticdc_encoder.tso import with_time
 
-from ticdc_consumer import config
+from ticdc_consumer import commands, config
 from ticdc_consumer.cli.arguments import parse
 from ticdc_consumer.cli.logs import choose, handler, logging_to_stderr, print_record
 from ticdc_consumer.cli.masking import hide_secrets
@@ -148,36 +148,42 @@ def _loaded(options: Settings) -> bool:
 
 def _load_tables(options: Settings, at: int | None = None, replace_rows: bool = False) -> bool:
     """Whether everything is loaded, and no signal came before."""
-    from ticdc_consumer.cli.load_progress import LoadLines
-    from ticdc_consumer.upstream.load.loading import load
+    return _reported_load(options, at=at, replace_rows=replace_rows) is not None
 
-    stop, lines = Event(), LoadLines()
+
+def _reported_load(
+    options: Settings,
+    tables: Sequence[str] = (),
+    *,
+    at: int | None = None,
+    replace_rows: bool = False,
+) -> int | None:
+    """R, once it is loaded; None if a signal came before."""
+    from ticdc_consumer.cli.load_progress import LoadLines
+
+    stop, lines = Event(), LoadLines(tables)
     with stopping(stop.set) as signals:
-        resolved_ts = load(
-            options, at, replace_rows=replace_rows, report=lines.report, stopped=stop.is_set
+        loaded = commands.load(
+            options,
+            tables,
+            at=at,
+            replace_rows=replace_rows,
+            report=lines.report,
+            stopped=stop.is_set,
         )
-    lines.sum_up(resolved_ts, signals[0].name if signals else "")
-    return resolved_ts is not None
+    lines.sum_up(loaded.resolved_ts, signals[0].name if signals else "")
+    return loaded.resolved_ts
 
 
 def _load_again(arguments: argparse.Namespace) -> None:
-    from ticdc_consumer.cli.load_progress import LoadLines
-    from ticdc_consumer.consumer import Consumer
-    from ticdc_consumer.upstream.load.again import give_up, load_again
+    from ticdc_consumer.upstream.load.again import give_up
 
-    if arguments.at is not None or arguments.replace:
-        raise Usage("--table loads what the upstream holds at R: leave --at and --replace out")
     options = _options(arguments)
-    tables = arguments.table
     if arguments.give_up:
-        give_up(options, tables)
+        commands.require_at_r(arguments.at, arguments.replace)
+        give_up(options, arguments.table)
         return
-    stop, lines = Event(), LoadLines(tables)
-    with stopping(stop.set) as signals:
-        resolved_ts = load_again(
-            options, tables, Consumer, report=lines.report, stopped=stop.is_set
-        )
-    lines.sum_up(resolved_ts, signals[0].name if signals else "")
+    _reported_load(options, arguments.table, at=arguments.at, replace_rows=arguments.replace)
 
 
 def _log_manual(entry: "LedgerEntry", text: str) -> None:
@@ -189,7 +195,7 @@ def _check(arguments: argparse.Namespace) -> int:
     from ticdc_consumer.check import checks
 
     findings = []
-    for finding in checks.check(_options(arguments)):
+    for finding in commands.check(_options(arguments)):
         findings.append(finding)
         if _is_for_screen(arguments):
             _screen().print_finding(finding)
@@ -203,13 +209,8 @@ def _check(arguments: argparse.Namespace) -> int:
 
 def _status(arguments: argparse.Namespace) -> int:
     from ticdc_consumer import status
-    from ticdc_consumer.targets import open_target
 
-    options = _options(arguments)
-    with closing(
-        open_target(options.target_url, to_look=True, changefeed=options.changefeed)
-    ) as target:
-        current = status.read(target, options)
+    current = commands.status(_options(arguments))
     if _is_for_screen(arguments):
         _screen().print_status(current, arguments.config)
     else:
@@ -221,20 +222,15 @@ def _status(arguments: argparse.Namespace) -> int:
 def _why(arguments: argparse.Namespace) -> int:
     from ticdc_consumer import status
 
-    diagnosis = status.why(_options(arguments), arguments.config)
+    diagnosis = commands.why(_options(arguments), arguments.config)
     print_out(status.why_to_json(diagnosis) if arguments.json else status.why_to_text(diagnosis))
     return 0
 
 
 def _list(arguments: argparse.Namespace) -> int:
     from ticdc_consumer import status
-    from ticdc_consumer.targets import open_target
 
-    options = _options(arguments)
-    with closing(
-        open_target(options.target_url, to_look=True, changefeed=options.changefeed)
-    ) as target:
-        changefeeds = status.list_all(target)
+    changefeeds = commands.changefeeds(_options(arguments))
     if arguments.json:
         print_out(status.list_to_json(changefeeds))
     else:
@@ -244,9 +240,8 @@ def _list(arguments: argparse.Namespace) -> int:
 
 def _plan(arguments: argparse.Namespace) -> int:
     from ticdc_consumer.cli.planned import planned, planned_json
-    from ticdc_consumer.consumer import Consumer
 
-    cuts = Consumer(_options(arguments)).plan(arguments.until, sql=arguments.sql)
+    cuts = commands.plan(_options(arguments), arguments.until, sql=arguments.sql)
     if not arguments.json:
         cut = None
         for cut in cuts:
@@ -297,14 +292,11 @@ def _demo(arguments: argparse.Namespace) -> int:
 
 def _forget(arguments: argparse.Namespace) -> int:
     from ticdc_consumer.cli.asking import require_yes
-    from ticdc_consumer.status import end
-    from ticdc_consumer.targets import open_target
 
     options = _options(arguments)
     if not arguments.yes:
         require_yes(f"forget changefeed {options.changefeed}? Its tables stay as they are")
-    with closing(open_target(options.target_url, changefeed=options.changefeed)) as target:
-        ended = end(target, options)
+    ended = commands.forget(options)
     if arguments.json:
         print_json(ended.to_json())
     else:
@@ -314,15 +306,14 @@ def _forget(arguments: argparse.Namespace) -> int:
 
 def _release(arguments: argparse.Namespace) -> int:
     from ticdc_consumer.cli.progress import RunProgress
-    from ticdc_consumer.consumer import release, release_by_load
 
     options, progress = _options(arguments), RunProgress()
     if arguments.load:
-        rows = release_by_load(options, arguments.table)
+        rows = commands.release_by_load(options, arguments.table)
         fields = {"event": "released", "table": arguments.table, "rows": rows}
         logger.info("%s is released: %d rows loaded", arguments.table, rows, extra=fields)
         return 0
-    for epoch in release(options, arguments.table):
+    for epoch in commands.release(options, arguments.table):
         progress.report(epoch)
     progress.sum_up(f"{arguments.table} is released")
     return 0
@@ -385,17 +376,18 @@ def _trace(arguments: argparse.Namespace) -> int:
     from ticdc_consumer.cli.trace_progress import TraceLines
     from ticdc_consumer.read.row_key import RowKey
     from ticdc_consumer.status.trace.report import to_json, to_text
-    from ticdc_consumer.status.trace.tracing import EVERYTHING, TraceRequest, trace_row
 
-    request = TraceRequest(
+    key = dict(RowKey.parse(arguments.key).parts)
+    traced = commands.trace(
+        _options(arguments),
         arguments.table,
-        RowKey.parse(arguments.key),
-        arguments.first_ts or 0,
-        EVERYTHING if arguments.last_ts is None else arguments.last_ts + 1,
-        arguments.follow,
-        arguments.show_values,
+        key,
+        first_ts=arguments.first_ts or 0,
+        last_ts=arguments.last_ts,
+        follow=arguments.follow,
+        with_values=arguments.show_values,
+        report=TraceLines().report,
     )
-    traced = trace_row(_options(arguments), request, TraceLines().report)
     if arguments.json:
         print_json(to_json(traced))
     else:

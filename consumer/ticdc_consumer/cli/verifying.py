@@ -17,10 +17,10 @@ from ticdc_consumer.cli.progress import RunProgress
 from ticdc_consumer.cli.signals import end_by, stopping
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Stop, Usage
-from ticdc_consumer.state.repairs import RepairState
+from ticdc_consumer.state.repairs import RepairRequest, RepairState
 from ticdc_consumer.upstream.load.loading import load
-from ticdc_consumer.upstream.repair.command import number_of_now, repair
 from ticdc_consumer.upstream.repair.differing_keys import DifferingKeys
+from ticdc_consumer.upstream.repair.verified import Step, put_right
 from ticdc_consumer.upstream.verify.against import other_side, verify_against
 from ticdc_consumer.upstream.verify.repair import RepairScript
 from ticdc_consumer.upstream.verify.report import Subject, TableReport, summary, to_json, to_text
@@ -47,6 +47,19 @@ class _Printing:
             by_subject[report.subject] = report
             self.say(to_text(report, self.show_values))
         return by_subject
+
+    def tell(self, step: Step) -> None:
+        """What a repair comes to."""
+        match step:
+            case TableReport() if step.not_repaired:
+                self.say(visible(f"{step.name}: not repaired: {step.not_repaired}"))
+            case TableReport():
+                self.say(to_text(step, self.show_values))
+            case RepairRequest():
+                tables = counted(len(step.tables), "table")
+                self.say(f"to be put right: {counted(step.rows, 'row')} of {tables}")
+            case RepairState():
+                self.say(visible(str(step)))
 
     def end(self, reports: Sequence[TableReport], outcome: RepairState | None = None) -> None:
         """The sum, or the document; and the metrics."""
@@ -77,7 +90,7 @@ def verified(options: Settings, arguments: argparse.Namespace, script: TextIO | 
     outcome = None
     if arguments.repair and not _equal(reports.values()):
         printing.say(summary([*reports.values()]))
-        outcome = _repaired(options, request, reports, differing, printing)
+        outcome = put_right(options, request, reports, differing, printing.tell)
     printing.end([*reports.values()], outcome)
     return _equal(reports.values())
 
@@ -140,31 +153,6 @@ def _other(options: Settings, arguments: argparse.Namespace) -> Side:
     hide_secrets(replace(options, target_url=arguments.against))
     changefeed = arguments.against_changefeed or options.changefeed
     return other_side(options, arguments.against, changefeed)
-
-
-def _repaired(
-    options: Settings,
-    request: Request,
-    reports: dict[Subject, TableReport],
-    differing: DifferingKeys,
-    printing: _Printing,
-) -> RepairState | None:
-    """Has the rows put right, and compares their tables again, into `reports`."""
-    unequal = [report for report in reports.values() if report.differences]
-    asked = differing.request(number_of_now(), [report.table for report in unequal])
-    for report in unequal:
-        if reason := differing.refused.get(report.table):
-            reports[report.subject] = replace(report, not_repaired=reason)
-            printing.say(visible(f"{report.name}: not repaired: {reason}"))
-    if asked is None:
-        return None
-    tables = counted(len(asked.tables), "table")
-    printing.say(f"to be put right: {counted(asked.rows, 'row')} of {tables}")
-    outcome = repair(options, asked)
-    printing.say(visible(str(outcome)))
-    again = replace(request, collectors=(), only=frozenset(asked.tables))
-    reports.update(printing.compared(verify(options, again)))
-    return outcome
 
 
 def _equal(reports: Iterable[TableReport]) -> bool:

@@ -1,6 +1,6 @@
 """A row's key as an operator writes it, and which changes are of that row."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -33,6 +33,11 @@ class RowKey:
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise Usage(f"column {twice} is given twice")
         return cls(tuple(parts))
+
+    @classmethod
+    def of(cls, values: Mapping[str, str]) -> "RowKey":
+        """Of the columns' values as text. Raises `Usage`."""
+        return cls.parse([f"{column}={text}" for column, text in values.items()])
 
     def __str__(self) -> str:
         return " ".join(f"{column}={text}" for column, text in self.parts)

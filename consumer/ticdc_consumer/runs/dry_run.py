@@ -13,7 +13,8 @@ from ticdc_encoder.event import Ddl
 from ticdc_encoder.filters.table import TableFilter
 from ticdc_encoder.sql.statements import AlterTable, RenameTable
 
-from ticdc_consumer.apply.step import Applied, Step
+from ticdc_consumer.apply.counts import Applied
+from ticdc_consumer.apply.step import Step
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl import renames, views
 from ticdc_consumer.ddl import run as ddl

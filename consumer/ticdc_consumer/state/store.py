@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.parser import from_json, to_json
 
-from ticdc_consumer.errors import Fenced, Stop
+from ticdc_consumer.errors import Fenced, Stop, Usage
 from ticdc_consumer.protocols.schemas import SchemaKey, key_of
 from ticdc_consumer.state.activity.monitor import Monitor
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
@@ -232,6 +232,13 @@ class Store:
             )
         self._write_positions(old.positions, new.positions)
         self._write_schemas(old.schemas, new.schemas)
+
+    def require_written(self, new: Checkpoint) -> None:
+        """Raises `Usage` if this transaction no longer has what `write` wrote: a program that ran
+        in it has ended it."""
+        row = self.lease.locked_row()
+        if row is None or row.resolved_ts != new.resolved_ts:
+            raise Usage("before_commit has rolled the transaction of its cut back: raise instead")
 
     def resolve_unknown(self, old: Checkpoint, new: Checkpoint) -> Literal["new", "old"]:
         """Whether the COMMIT that moved `old` to `new` happened, after the connection was lost.

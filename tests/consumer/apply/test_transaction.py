@@ -29,7 +29,8 @@ from support.loading import (
     stands_at,
 )
 from ticdc_consumer import failpoints
-from ticdc_consumer.apply.step import Applied, Step
+from ticdc_consumer.apply.counts import Applied
+from ticdc_consumer.apply.step import Step
 from ticdc_consumer.apply.transaction import apply, apply_groups
 from ticdc_consumer.errors import Fenced, Retry, StagedRowsLost, Stop, Unavailable
 from ticdc_consumer.reconcile.net_change import NoChange, StagedRows

@@ -23,7 +23,7 @@ from support.both_paths import (
     tables_in,
 )
 from support.loading import opened, options, place, route
-from ticdc_consumer.apply.step import Counts
+from ticdc_consumer.apply.counts import Counts
 from ticdc_consumer.apply.transaction import _delete_rows
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.layouts import TableLayouts

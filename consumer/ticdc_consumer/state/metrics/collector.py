@@ -25,17 +25,18 @@ Look = Callable[[], Activity]
 
 
 class ActivityCollector(Collector):
-    """All consumers of a process that share a registry: a metric is one family there."""
+    """All consumers of a process that share a registry: a metric is one family there. `looks` are
+    by changefeed."""
 
     def __init__(self) -> None:
-        self.looks: list[Look] = []
+        self.looks: dict[str, Look] = {}
 
     def describe(self) -> list[Metric]:
         """Without a look: a registry refuses names that it has already."""
         return [_family(metric) for metric in METRICS.values()]
 
     def collect(self) -> Iterator[Metric]:
-        activities = [look() for look in list(self.looks)]
+        activities = [look() for look in list(self.looks.values())]
         for metric in METRICS.values():
             family = _family(metric)
             for activity in activities:
@@ -46,21 +47,14 @@ class ActivityCollector(Collector):
 _collectors: WeakKeyDictionary[CollectorRegistry, ActivityCollector] = WeakKeyDictionary()
 
 
-def register(registry: CollectorRegistry, look: Look) -> None:
-    """From here on the registry shows what `look` does."""
+def register(registry: CollectorRegistry, changefeed: str, look: Look) -> None:
+    """From here on the registry shows what `look` does, also after the consumer's end, until
+    another one of the changefeed takes its place."""
     if registry not in _collectors:
         collector = ActivityCollector()
         registry.register(collector)
         _collectors[registry] = collector
-    _collectors[registry].looks.append(look)
-
-
-def unregister(registry: CollectorRegistry, look: Look) -> None:
-    """The counterpart of `register`."""
-    collector = _collectors[registry]
-    collector.looks.remove(look)
-    if not collector.looks:
-        registry.unregister(_collectors.pop(registry))
+    _collectors[registry].looks[changefeed] = look
 
 
 def _family(metric: MetricDefinition) -> Metric:

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 def exposed(
     options: Settings, registry: "CollectorRegistry | None", look: Callable[[], Activity]
 ) -> Iterator[None]:
-    """Inside, `registry` has the metrics of `look`, and `[metrics] listen` answers with what the
-    registry has. Without either, nothing happens, and nothing is imported."""
+    """From here on `registry` has the metrics of `look`; inside, `[metrics] listen` answers with
+    what the registry has. Without either, nothing happens, and nothing is imported."""
     if options.metrics_listen is None and registry is None:
         yield
         return
     try:
         from prometheus_client import CollectorRegistry
 
-        from ticdc_consumer.state.metrics.collector import register, unregister
+        from ticdc_consumer.state.metrics.collector import register
         from ticdc_consumer.state.metrics.server import MetricsServer
     except ModuleNotFoundError as error:
         raise Usage(
@@ -33,15 +33,12 @@ def exposed(
         ) from error
     if registry is None:
         registry = CollectorRegistry()
-    register(registry, look)
+    register(registry, options.changefeed, look)
+    if options.metrics_listen is None:
+        yield
+        return
+    server = MetricsServer(options.metrics_listen, registry, look, options.metrics_ready_lag)
     try:
-        if options.metrics_listen is None:
-            yield
-            return
-        server = MetricsServer(options.metrics_listen, registry, look, options.metrics_ready_lag)
-        try:
-            yield
-        finally:
-            server.close()
+        yield
     finally:
-        unregister(registry, look)
+        server.close()

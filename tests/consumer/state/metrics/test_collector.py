@@ -1,5 +1,6 @@
-"""A registry shows what consumers are at, in few enough lines, and forgets those that ended."""
+"""A registry shows what consumers are at, in few enough lines, also of those that ended."""
 
+import re
 from collections.abc import Mapping
 
 import pytest
@@ -11,7 +12,7 @@ from support.loading import at
 from ticdc_consumer.errors import Stop, Unavailable, WaitingDdl
 from ticdc_consumer.state.activity.activity import BOUNDS, CutActivity, VerifiedShare
 from ticdc_consumer.state.activity.monitor import MOST, Monitor
-from ticdc_consumer.state.metrics.collector import register, unregister
+from ticdc_consumer.state.metrics.collector import register
 from ticdc_consumer.state.metrics.definitions import METRICS
 from ticdc_encoder.tso import compose
 
@@ -106,7 +107,7 @@ VALUES: list[tuple[str, Mapping[str, str], float]] = [
 
 def test_each_value_is_what_the_steps_reported() -> None:
     registry = CollectorRegistry()
-    register(registry, busy().look)
+    register(registry, "shop", busy().look)
     shown = samples(registry)
     wrong = {
         (name, str(labels)): shown.get((f"ticdc_consumer_{name}", tuple(sorted(labels.items()))))
@@ -118,7 +119,7 @@ def test_each_value_is_what_the_steps_reported() -> None:
 
 def test_every_metric_has_a_value_in_both_formats() -> None:
     registry = CollectorRegistry()
-    register(registry, busy().look)
+    register(registry, "shop", busy().look)
     new = read_openmetrics(generate_openmetrics(registry).decode())
     for families in (list(new), text_string_to_metric_families(generate_latest(registry).decode())):
         with_values = {f.name for f in families if f.samples}
@@ -129,7 +130,7 @@ def test_every_metric_has_a_value_in_both_formats() -> None:
 
 def test_what_is_not_known_has_no_value() -> None:
     registry = CollectorRegistry()
-    register(registry, Monitor("shop", "0.1.0").look)
+    register(registry, "shop", Monitor("shop", "0.1.0").look)
     names = {name for name, _ in samples(registry)}
     assert not any("lag" in name or "commit" in name or "resolved" in name for name in names)
     assert "ticdc_consumer_cuts_total" in names
@@ -140,7 +141,7 @@ def test_tables_and_partitions_are_bounded() -> None:
     tables = {f"shop.t{n}": (1, 1) for n in range(MOST + 50)}
     monitor.committed(R, at(**{f"p{n}": n for n in range(MOST + 50)}), {}, tables, {})
     registry = CollectorRegistry()
-    register(registry, monitor.look)
+    register(registry, "shop", monitor.look)
     shown = samples(registry)
     rows = [labels for name, labels in shown if name == "ticdc_consumer_rows_total"]
     assert len(rows) == 2 * (MOST + 1)
@@ -149,28 +150,28 @@ def test_tables_and_partitions_are_bounded() -> None:
     assert len(offsets) == MOST
 
 
-def test_consumers_of_one_registry_are_told_apart_and_leave_nothing_behind() -> None:
+def test_consumers_of_one_registry_are_told_apart_and_each_follows_the_one_before() -> None:
     registry = CollectorRegistry()
     Counter("of_the_host", "Something else.", registry=registry)
-    looks = [busy("shop").look, busy("crm").look]
-    for look in looks:
-        register(registry, look)
+    ended, running = busy("shop"), busy("shop")
+    ended.stopped()
+    for changefeed, monitor in (("shop", ended), ("crm", busy("crm"))):
+        register(registry, changefeed, monitor.look)
     text = generate_latest(registry).decode()
     assert text.count("# TYPE ticdc_consumer_cuts_total counter") == 1
     for changefeed in ("shop", "crm"):
         assert f'ticdc_consumer_cuts_total{{changefeed="{changefeed}"}} 1.0' in text
-    unregister(registry, looks[0])
-    assert 'changefeed="shop"' not in generate_latest(registry).decode()
-    unregister(registry, looks[1])
+    running.committed(101, {}, {"cuts": 1}, {}, {})
+    register(registry, "shop", running.look)
     text = generate_latest(registry).decode()
-    assert "ticdc_consumer" not in text and "of_the_host" in text
+    assert re.findall(r'consumer_cuts_total{changefeed="shop"} (\S+)', text) == ["2.0"]
 
 
 def test_a_name_that_the_registry_has_already_is_refused() -> None:
     registry = CollectorRegistry()
     Counter("ticdc_consumer_cuts", "Another's.", registry=registry)
     with pytest.raises(ValueError, match="Duplicated timeseries"):
-        register(registry, busy().look)
+        register(registry, "shop", busy().look)
 
 
 @pytest.mark.parametrize(

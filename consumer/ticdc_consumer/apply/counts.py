@@ -1,0 +1,39 @@
+"""What a cut did to the rows of each table."""
+
+from dataclasses import dataclass, field
+
+from ticdc_consumer.targets.layout import Layout
+
+
+@dataclass(slots=True)
+class Counts:
+    """The rows of one table: deleted, written, and cleared away because the table had drifted and
+    they were in the way. `missing` rows of a table without a key were to be deleted, but the table
+    did not have them."""
+
+    deleted: int = 0
+    upserted: int = 0
+    cleared: int = 0
+    missing: int = 0
+
+
+@dataclass(slots=True)
+class Applied:
+    """What was committed, by upstream `schema.table`."""
+
+    tables: dict[str, Counts] = field(default_factory=dict)
+
+    def of(self, layout: Layout) -> Counts:
+        return self.tables.setdefault(layout.name, Counts())
+
+    def rows(self) -> int:
+        """Rows deleted and written so far; any thread may ask."""
+        return sum(counts.deleted + counts.upserted for counts in list(self.tables.values()))
+
+    def add(self, other: "Applied") -> None:
+        for name, more in other.tables.items():
+            counts = self.tables.setdefault(name, Counts())
+            counts.deleted += more.deleted
+            counts.upserted += more.upserted
+            counts.cleared += more.cleared
+            counts.missing += more.missing

@@ -47,8 +47,8 @@ docs: setup  ## the documentation site, into build/site; warnings and broken lin
 pictures: setup  ## the pictures of the documents, from runs of the demo; needs chromium, 3 minutes
 	@PYTHONPATH=tests $(PYTHON) docs/pictures.py
 
-test: setup  ## all tests; a server is used where its variable is set (tests/conftest.py)
-	@$(PYTHON) -m pytest $(ARGS)
+test: setup  ## all tests, on all cores; a server is used where its variable is set (tests/conftest.py)
+	@$(PYTHON) -m pytest -n auto --dist loadgroup $(ARGS)
 
 test-fast: setup  ## the tests without Spark, brokers and servers; about a minute
 	@$(PYTHON) -m pytest --fast -n auto $(ARGS)

@@ -175,6 +175,10 @@ class Stop(TicdcError):
     ddl: WaitingDdl | None = None
 
 
+class NotHeld(Stop):
+    """A value that the target's column cannot hold. Exit 3."""
+
+
 class InTheWay(Stop):
     """The target has already what a DDL is to create or change, and it is not the consumer's work:
     to run the DDL as it is would fail or be wrong. Exit 3."""

@@ -23,6 +23,7 @@ from ticdc_consumer.read.columns import Columns, Key
 from ticdc_consumer.read.time_zone import Zone
 from ticdc_consumer.targets import encoders
 from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.targets.not_held import marking
 
 SCHEMA = pa.schema(
     [
@@ -237,7 +238,7 @@ class Fold:
         unsorted = pa.RecordBatch.from_arrays(
             [
                 pa.array(present, pa.bool_()),
-                encoded.cast(pa.binary()),
+                encoded,
                 pa.array(commit_ts, pa.int64()),
                 pa.array(partitions, pa.int32()),
                 pa.array(offsets, pa.int64()),
@@ -266,8 +267,7 @@ class Fold:
         encode_rows, _ = encoders(layout.dialect)
 
         def encoded(canonical: Sequence[pa.Array]) -> pa.BinaryArray:
-            rows = encode_rows(layout, _with_shard(layout, columns.in_utc(canonical)))
-            return rows.cast(pa.binary())
+            return marking(encode_rows)(layout, _with_shard(layout, columns.in_utc(canonical)))
 
         kinds = set(map(type, bodies))
         if not kinds:
@@ -292,7 +292,7 @@ class Fold:
         return pa.RecordBatch.from_arrays(
             [
                 pa.array([number] * len(rows), pa.int32()),
-                encode_rows(layout, arrays).cast(pa.binary()),
+                marking(encode_rows)(layout, arrays),
                 pa.array([commit_ts for _, commit_ts, _, _ in rows], pa.int64()),
                 pa.array([count > 0 for count in rows.values()], pa.bool_()),
                 pa.array([row_key for _, _, row_key, _ in rows], pa.binary()),

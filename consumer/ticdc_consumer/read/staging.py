@@ -13,6 +13,7 @@ from ticdc_consumer.errors import Retry, Unavailable, about
 from ticdc_consumer.read.facts import SCHEMA
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.targets.not_held import is_held
 from ticdc_consumer.targets.staging import StagingJob
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class Stager:
             self._session.close()
 
     def _stage(self, layout: Layout, facts: pa.RecordBatch) -> pa.RecordBatch:
-        present = facts["present"]
+        present = pc.and_(facts["present"], pc.fill_null(is_held(facts["row"]), False))
         number = secrets.randbits(62)
         failpoints.hit("P1")
         target = self._target()
@@ -60,7 +61,7 @@ class Stager:
         failpoints.hit("P2")
         stage = pc.if_else(present, number, pa.scalar(None, pa.int64()))
         columns = dict(zip(SCHEMA.names, facts.columns, strict=True))
-        columns["row"] = pa.nulls(facts.num_rows, pa.binary())
+        columns["row"] = pc.if_else(present, pa.scalar(None, pa.binary()), facts["row"])
         return pa.RecordBatch.from_arrays([*columns.values(), stage], schema=WITH_STAGE)
 
     def _target(self) -> "Target":

@@ -10,26 +10,23 @@ scheme of the URLs:
 It must be installed wherever Spark's tasks run, as this package is: they encode the rows.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Protocol
 
-import pyarrow as pa
-
 from ticdc_consumer.config.choices import Publish
 from ticdc_consumer.errors import Usage
 from ticdc_consumer.targets.comparable import Comparable, DigestWords
-from ticdc_consumer.targets.layout import Layout, TargetColumn
+from ticdc_consumer.targets.layout import Encode, TargetColumn
+from ticdc_consumer.targets.not_held import marking
 
 if TYPE_CHECKING:  # a fifth of a second, which Spark's tasks need not wait for
     import sqlalchemy as sa
 
     from ticdc_consumer.targets.target import Target
-
-Encode = Callable[[Layout, Sequence[pa.Array]], pa.Array]
 
 
 class ReadBack(Protocol):
@@ -125,8 +122,10 @@ def database(name: str) -> Database:
 
 
 def encoders(dialect: str) -> tuple[Encode, Encode]:
-    """(encode_rows, encode_keys) of the database that a layout is of."""
-    return database(dialect).encoders()
+    """(encode_rows, encode_keys) of the database that a layout is of. Keys that it cannot hold have
+    payloads, too: see `not_held`."""
+    encode_rows, encode_keys = database(dialect).encoders()
+    return encode_rows, marking(encode_keys)
 
 
 def read_back(dialect: str) -> ReadBack:

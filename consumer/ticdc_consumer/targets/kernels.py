@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import NotHeld, Stop
 from ticdc_consumer.targets.column_mapping import SKIP
 from ticdc_consumer.targets.layout import Layout
 
@@ -57,6 +57,11 @@ class Refused(Exception):
         self.way = way
 
 
+class NotKnown(Refused):
+    """A value that is none of its type, or of which nothing tells what it means: whether the target
+    holds it cannot be said."""
+
+
 def convert_rows(
     layout: Layout, arrays: Sequence[pa.Array], codecs: dict[str, Convert]
 ) -> tuple[list[pa.Array], list[str]]:
@@ -92,7 +97,7 @@ def _convert(
             if row is None:
                 raise
             why = f"the value is not a valid {layout.source[position].type.name}"
-            _stop(layout, position, keys, Refused(row, why))
+            _stop(layout, position, keys, NotKnown(row, why))
         names.append(name)
     return texts, names
 
@@ -115,7 +120,8 @@ def _stop(layout: Layout, position: int, keys: Sequence[pa.Array], refused: Refu
     )
     where = f" (row with key {key})" if key else ""
     way = refused.way.format(name=layout.name)
-    raise Stop(f"{layout.name}.{layout.source[position].name}: {refused}{where}{way}") from None
+    kind = Stop if isinstance(refused, NotKnown) else NotHeld
+    raise kind(f"{layout.name}.{layout.source[position].name}: {refused}{where}{way}") from None
 
 
 def _text(value: str | bytes | None) -> str:
@@ -128,10 +134,10 @@ def first(mask: pa.Array) -> int | None:
     return None if row == -1 else int(row)
 
 
-def refuse_where(mask: pa.Array, why: str, way: str = "") -> None:
+def refuse_where(mask: pa.Array, why: str, way: str = "", kind: type[Refused] = Refused) -> None:
     row = first(mask)
     if row is not None:
-        raise Refused(row, why, way)
+        raise kind(row, why, way)
 
 
 def bytes_of(array: pa.Array) -> memoryview:
@@ -163,7 +169,7 @@ def integer(array: pa.Array, _argument: str = "", _labels: tuple[str, ...] = ())
 def well_formed(array: pa.Array, name: str, _labels: tuple[str, ...] = ()) -> pa.Array:
     """As it is: what a value of this type looks like, for a database that takes any text."""
     looks = pc.match_substring_regex(array, f"^(?:{_GRAMMAR.get(name, INTEGER)})$")
-    refuse_where(pc.invert(looks), f"not a valid {name}")
+    refuse_where(pc.invert(looks), f"not a valid {name}", kind=NotKnown)
     return array
 
 
@@ -172,7 +178,7 @@ def _consists_of(array: pa.Array, characters: bytes, otherwise: str) -> None:
         return
     for row, value in enumerate(array.to_pylist()):
         if value is not None and value.encode("utf-8", "replace").translate(None, characters):
-            raise Refused(row, otherwise)
+            raise NotKnown(row, otherwise)
 
 
 def number(array: pa.Array, _argument: str = "", _labels: tuple[str, ...] = ()) -> pa.Array:
@@ -246,7 +252,9 @@ def enum_labels(array: pa.Array, _argument: str, labels: tuple[str, ...]) -> pa.
     """Labels for indexes; '' for 0, MySQL's mark of an invalid value."""
     indexes = pc.cast(array, pa.uint64())
     refuse_where(
-        pc.greater(indexes, len(labels)), f"an ENUM index beyond the {len(labels)} known labels"
+        pc.greater(indexes, len(labels)),
+        f"an ENUM index beyond the {len(labels)} known labels",
+        kind=NotKnown,
     )
     return pc.take(pa.array(["", *labels], pa.string()), indexes)
 
@@ -257,6 +265,7 @@ def set_labels(array: pa.Array, _argument: str, labels: tuple[str, ...]) -> pa.A
     refuse_where(
         per_value(array, lambda mask: int(mask) > known, pa.bool_()),
         f"a SET mask beyond the {len(labels)} known labels",
+        kind=NotKnown,
     )
 
     def joined(mask: str) -> str:

@@ -8,13 +8,17 @@ two pure functions of the target's module `encode`:
 - `encode_keys(layout, arrays) -> pa.BinaryArray`: one payload per key, `arrays` in the order of
   `layout.key`. Two payloads are equal if and only if the keys are: they are the fold keys, too.
 
+No payload begins with the byte FF. Both raise `NotHeld` for a value that the column cannot hold.
+
 The arrays hold values in *canonical form*: `pa.binary()` if the source type is binary, else
 `pa.string()`: TiDB's text form. Integers, YEAR, BIT, ENUM (index) and SET (mask) are decimal
 digits, TIMESTAMP is in UTC, FLOAT and DOUBLE the shortest decimal, in any notation.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
 from ticdc_encoder.column import Column
 
 TableName = tuple[str, str]
@@ -141,3 +145,7 @@ class Layout:
         """The indexes of the key's columns in `source`."""
         names = [column.name for column in self.source]
         return tuple(names.index(name) for name in self.key)
+
+
+Encode = Callable[[Layout, Sequence[pa.Array]], pa.Array]
+"""`encode_rows` or `encode_keys`."""

@@ -25,6 +25,7 @@ from ticdc_consumer.targets.layout import (
     TargetName,
     TargetTable,
 )
+from ticdc_consumer.targets.not_held import held, require_held
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.schema.generated import WriterOf
 
@@ -398,17 +399,26 @@ class Target(ABC):
     # What is done to rows, see `Bulk`.
 
     def delete(self, layout: Layout, keys: pa.BinaryArray) -> int:
+        """There is no row of a key that the target cannot hold."""
+        keys = held(keys)
+        if not len(keys):
+            return 0
         with self.errors(layout), self._asking():
             return self.bulk.delete(layout, keys)
 
     def existing(self, layout: Layout, keys: pa.BinaryArray) -> int:
+        keys = held(keys)
+        if not len(keys):
+            return 0
         with self.errors(layout):
             return self.bulk.existing(layout, keys)
 
     def shown_deletes(self, layout: Layout, keys: pa.BinaryArray) -> list[str]:
-        return self.bulk.shown_deletes(layout, keys)
+        keys = held(keys)
+        return self.bulk.shown_deletes(layout, keys) if len(keys) else []
 
     def shown_inserts(self, layout: Layout, rows: pa.BinaryArray, on_drift: OnDrift) -> list[str]:
+        require_held(rows)
         return self.bulk.shown_inserts(layout, rows, on_drift)
 
     def delete_rows(self, layout: Layout, rows: pa.BinaryArray) -> int:
@@ -416,6 +426,7 @@ class Target(ABC):
             return self.bulk.delete_rows(layout, rows)
 
     def insert(self, layout: Layout, rows: pa.BinaryArray, on_drift: OnDrift) -> int:
+        require_held(rows)
         with self.errors(layout), self._asking():
             return self.bulk.insert(layout, rows, on_drift)
 

@@ -27,6 +27,8 @@ BYTES = 1 << 20
 
 _TRUNCATED = 1265
 _DEPRECATED = 1287
+_MIXED = frozenset({1267, 1270, 1271})
+"""Collations that cannot be compared, of two operands, three, or more."""
 
 
 _LITERAL = re.compile(rb"X?'(?:[^']++|'')*+'|[^,()']++")
@@ -57,9 +59,38 @@ class MySqlBulk(StagingBulk):
         self._sql_mode = sql_mode
 
     def delete(self, layout: Layout, keys: pa.BinaryArray) -> int:
-        return sum(self._write(layout, text)[0] for text in self._deletes(layout, keys))
+        deleted = 0
+        try:
+            for text in self._deletes(layout, keys):
+                deleted += self._write(layout, text)[0]
+        except pymysql.err.MySQLError as error:
+            if refusals.number(error) not in _MIXED:
+                raise
+            for text in self._deletes(layout, self._comparable(layout, keys)):
+                deleted += self._write(layout, text)[0]
+        return deleted
 
     def existing(self, layout: Layout, keys: pa.BinaryArray) -> int:
+        return self._count(layout, self._comparable(layout, keys))
+
+    def _comparable(self, layout: Layout, keys: pa.BinaryArray) -> pa.BinaryArray:
+        """Those of which all letters are in the character sets of the key's columns: with others
+        the server compares no column, and no row has them."""
+        try:
+            self._count(layout, keys)
+        except pymysql.err.MySQLError as error:
+            if refusals.number(error) not in _MIXED:
+                raise
+        else:
+            return keys
+        if len(keys) == 1:
+            return keys.slice(0, 0)
+        half = len(keys) // 2
+        halves = keys.slice(0, half), keys.slice(half)
+        return pa.concat_arrays([self._comparable(layout, part) for part in halves])
+
+    def _count(self, layout: Layout, keys: pa.BinaryArray) -> int:
+        """How many rows of these keys there are. Raises what the server does."""
         count = 0
         cursor: Any = self._connection.connection.cursor()
         try:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from ticdc_encoder.errors import WireError
 
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import NotHeld, Stop
 from ticdc_consumer.targets import kernels
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.mysql.collations import IGNORED_LETTERS
@@ -29,6 +29,10 @@ class _NotItsType(Exception):
 
 class _TooLarge(Exception):
     """A value of the type that the target's column cannot hold; its text describes it."""
+
+
+class _NotKnown(Exception):
+    """A value that no label stands for; its text describes it."""
 
 
 class _Merged(Exception):
@@ -94,8 +98,9 @@ def _literal(
     except (_NotItsType, pa.ArrowInvalid):
         name = layout.source[position].type.name
         raise WireError(f"{_where(layout, position)}: the value is not a valid {name}") from None
-    except _TooLarge as reason:
-        raise Stop(
+    except (_TooLarge, _NotKnown) as reason:
+        refusal = NotHeld if isinstance(reason, _TooLarge) else Stop
+        raise refusal(
             f"{_where(layout, position)}: {reason}, which the target's column cannot hold exactly"
         ) from None
     except _Merged:
@@ -159,7 +164,7 @@ def _enum(array: pa.Array, labels: str) -> pa.Array:
     # An unquoted number is the index, even if a label looks like a number.
     greatest = pc.max(_integer(array, "").cast(pa.uint64())).as_py()
     if (greatest or 0) > int(labels):
-        raise _TooLarge(f"an index beyond the {labels} labels")
+        raise _NotKnown(f"an index beyond the {labels} labels")
     return array
 
 

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from support.canonical_rows import (
     Canonical,
+    arrays,
     contents,
     created,
     defined,
@@ -15,11 +16,12 @@ from support.canonical_rows import (
     row_payloads,
 )
 from targets.contract import KEYS, VALUES, ZERO_KEYS
-from ticdc_consumer.errors import Stop
+from ticdc_consumer.errors import NotHeld, Stop
 from ticdc_consumer.read.facts import SCHEMA
 from ticdc_consumer.read.staging import LEAST_ROWS, staged
-from ticdc_consumer.targets import open_target
+from ticdc_consumer.targets import encoders, open_target
 from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.targets.not_held import marking, require_held
 from ticdc_consumer.targets.staging import STAGING_TABLE, StagingJob, drop_left, prefix
 from ticdc_consumer.targets.target import Target
 
@@ -147,3 +149,26 @@ def test_a_start_drops_what_its_own_changefeed_left(target: Target) -> None:
         target.stage(layout, name, row_payloads(layout, [["1"]]))
     drop_left(target, "mine")
     assert target.staging_tables(STAGING_TABLE) == names[1:]
+
+
+def test_a_row_that_the_target_cannot_hold_is_not_staged(postgresql_url: str) -> None:
+    with closing(open_target(postgresql_url)) as target:
+        layout = created(target, defined("create table t (k varchar(9) primary key)"))
+        keys = [[f"k{n}"] for n in range(LEAST_ROWS)] + [["x\0"]]
+        columns = arrays(layout, keys)
+        encode_rows, encode_keys = encoders(layout.dialect)
+        count = len(keys)
+        values = [
+            pa.repeat(pa.scalar(0, pa.int32()), count),
+            encode_keys(layout, columns),
+            pa.repeat(pa.scalar(7, pa.int64()), count),
+            pa.repeat(pa.scalar(True), count),
+            marking(encode_rows)(layout, columns),
+            pa.repeat(pa.scalar(0, pa.int32()), count),
+            pa.array(range(count), pa.int64()),
+        ]
+        job = StagingJob(postgresql_url, "feed")
+        (facts,) = staged(job, [layout], [pa.RecordBatch.from_arrays(values, schema=SCHEMA)])
+        assert facts["stage"].null_count == 1 and facts["row"].null_count == LEAST_ROWS
+        with pytest.raises(NotHeld, match=r"k='x\\x00'"):
+            require_held(facts["row"].drop_null())

@@ -198,6 +198,7 @@ def checked_decimal(array: pa.Array, argument: str, _labels: tuple[str, ...] = (
     try:
         pc.cast(array, type_)
     except pa.ArrowInvalid:
+        well_formed(array, "decimal")
         for row, value in enumerate(array):
             try:
                 pc.cast(value, type_)

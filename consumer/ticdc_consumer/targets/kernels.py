@@ -58,8 +58,8 @@ class Refused(Exception):
 
 
 class NotKnown(Refused):
-    """A value that is none of its type, or of which nothing tells what it means: whether the target
-    holds it cannot be said."""
+    """A value that is none of its type, or whose meaning is not known, as that of an ENUM's index
+    beyond its labels: the target may hold its row."""
 
 
 def convert_rows(

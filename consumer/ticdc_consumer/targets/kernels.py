@@ -58,7 +58,7 @@ class Refused(Exception):
 
 
 class NotKnown(Refused):
-    """A value that is not one of its type, or whose meaning is not known, as that of an ENUM's index
+    """A value that is not one of its type, or of unknown meaning, as that of an ENUM's index
     beyond its labels: the target may hold its row."""
 
 

@@ -23,7 +23,7 @@ from ticdc_consumer.reconcile.fold import fold
 from ticdc_consumer.reconcile.net_change import FoldedChange
 from ticdc_consumer.targets import encoders, open_target
 from ticdc_consumer.targets.layout import Layout
-from ticdc_consumer.targets.not_held import held, marking, require_held
+from ticdc_consumer.targets.not_held import holdable, marking, require_holdable
 from ticdc_consumer.targets.target import Target
 from ticdc_encoder.column import Column
 from ticdc_encoder.errors import TicdcError
@@ -71,11 +71,11 @@ def test_a_key_is_passed_over_if_and_only_if_its_row_would_be_refused(data: st.D
             refused = False
         except NotHeld:
             refused = True
-        assert (len(held(pa.array([key], pa.binary()))) == 0) is refused
+        assert (len(holdable(pa.array([key], pa.binary()))) == 0) is refused
     # They are fold keys, too: equal if and only if the values are.
     assert len({*keys.to_pylist()}) == len({*rows})
     written = marking(encode_rows)(layout, columns)
-    assert len(held(written)) == len(held(keys))
+    assert len(holdable(written)) == len(holdable(keys))
     assert len(written) == len(rows)
 
 
@@ -132,12 +132,12 @@ def test_a_row_that_cannot_be_held_is_refused_only_if_it_is_left(
     change = FoldedChange([NUL], folded.facts)
     if not refused:
         for _, rows in change.rows():
-            require_held(rows)
+            require_holdable(rows)
         return
     why = r"shop\.t\.c0: a NUL character, .* \(row with key c0='a\\x00'\)"
     with pytest.raises(NotHeld, match=why):
         for _, rows in change.rows():
-            require_held(rows)
+            require_holdable(rows)
 
 
 # --- in real targets -----------------------------------------------------------------------------
@@ -152,7 +152,7 @@ _POSTGRESQL = [
 def deletes(target: Target, declared: str, values: Sequence[str], table: Table, name: str) -> None:
     """One by one, and many at once; with them goes the row that is there."""
     layout = created(target, table)
-    present = next(value for value in values if len(held(key_payloads(layout, [[value, "1"]]))))
+    present = next(value for value in values if len(holdable(key_payloads(layout, [[value, "1"]]))))
     for keys in ([values[0]], [*values], [values[0]] * 30 + [*values]):
         load(target, layout, [[present, "1"], [present, "2"]])
         deleted, _ = load(target, layout, deleted=[[key, "1"] for key in dict.fromkeys(keys)])

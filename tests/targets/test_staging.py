@@ -21,7 +21,7 @@ from ticdc_consumer.read.facts import SCHEMA
 from ticdc_consumer.read.staging import LEAST_ROWS, staged
 from ticdc_consumer.targets import encoders, open_target
 from ticdc_consumer.targets.layout import Layout
-from ticdc_consumer.targets.not_held import marking, require_held
+from ticdc_consumer.targets.not_held import marking, require_holdable
 from ticdc_consumer.targets.staging import STAGING_TABLE, StagingJob, drop_left, prefix
 from ticdc_consumer.targets.target import Target
 
@@ -171,4 +171,4 @@ def test_a_row_that_the_target_cannot_hold_is_not_staged(postgresql_url: str) ->
         (facts,) = staged(job, [layout], [pa.RecordBatch.from_arrays(values, schema=SCHEMA)])
         assert facts["stage"].null_count == 1 and facts["row"].null_count == LEAST_ROWS
         with pytest.raises(NotHeld, match=r"k='x\\x00'"):
-            require_held(facts["row"].drop_null())
+            require_holdable(facts["row"].drop_null())

@@ -20,7 +20,7 @@ from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.retry import until_known
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import Layout
-from ticdc_consumer.targets.not_held import held
+from ticdc_consumer.targets.not_held import holdable
 from ticdc_consumer.targets.staging import STAGING_TABLE
 from ticdc_consumer.targets.target import Target
 
@@ -171,7 +171,7 @@ def _complete(target: Target, change: NetChange) -> None:
 def _delete_rows(
     target: Target, layout: Layout, rows: pa.BinaryArray, options: Settings, counts: Counts
 ) -> None:
-    rows = held(rows)
+    rows = holdable(rows)
     deleted = target.delete_rows(layout, rows) if len(rows) else 0
     missing = len(rows) - deleted
     if missing and options.on_drift == "stop":

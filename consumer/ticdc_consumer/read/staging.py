@@ -13,7 +13,7 @@ from ticdc_consumer.errors import Retry, Unavailable, about
 from ticdc_consumer.read.facts import SCHEMA
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.layout import Layout
-from ticdc_consumer.targets.not_held import is_held
+from ticdc_consumer.targets.not_held import is_holdable
 from ticdc_consumer.targets.staging import StagingJob
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Stager:
             self._session.close()
 
     def _stage(self, layout: Layout, facts: pa.RecordBatch) -> pa.RecordBatch:
-        present = pc.and_(facts["present"], pc.fill_null(is_held(facts["row"]), False))
+        present = pc.and_(facts["present"], pc.fill_null(is_holdable(facts["row"]), False))
         number = secrets.randbits(62)
         failpoints.hit("P1")
         target = self._target()

@@ -34,7 +34,7 @@ from ticdc_consumer.state.ledger import Ledger, LedgerEntry, LedgerInMemory
 from ticdc_consumer.state.loading import LoadNotes
 from ticdc_consumer.state.opening import look
 from ticdc_consumer.targets.layout import Layout, TableName, TargetName
-from ticdc_consumer.targets.not_held import require_held
+from ticdc_consumer.targets.not_held import require_holdable
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target
 
@@ -234,7 +234,7 @@ class Recorder:
         change, recorded = gathered.change or NoChange(), self._recorded
         recorded.waiting = self._waiting(gathered)
         for _, rows in change.rows():
-            require_held(rows)
+            require_holdable(rows)
         if gathered.facts is not None:
             self._compare(gathered, gathered.facts)
         else:

@@ -25,7 +25,7 @@ from ticdc_consumer.targets.layout import (
     TargetName,
     TargetTable,
 )
-from ticdc_consumer.targets.not_held import held, require_held
+from ticdc_consumer.targets.not_held import holdable, require_holdable
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.schema.generated import WriterOf
 
@@ -400,25 +400,25 @@ class Target(ABC):
 
     def delete(self, layout: Layout, keys: pa.BinaryArray) -> int:
         """There is no row of a key that the target cannot hold."""
-        keys = held(keys)
+        keys = holdable(keys)
         if not len(keys):
             return 0
         with self.errors(layout), self._asking():
             return self.bulk.delete(layout, keys)
 
     def existing(self, layout: Layout, keys: pa.BinaryArray) -> int:
-        keys = held(keys)
+        keys = holdable(keys)
         if not len(keys):
             return 0
         with self.errors(layout):
             return self.bulk.existing(layout, keys)
 
     def shown_deletes(self, layout: Layout, keys: pa.BinaryArray) -> list[str]:
-        keys = held(keys)
+        keys = holdable(keys)
         return self.bulk.shown_deletes(layout, keys) if len(keys) else []
 
     def shown_inserts(self, layout: Layout, rows: pa.BinaryArray, on_drift: OnDrift) -> list[str]:
-        require_held(rows)
+        require_holdable(rows)
         return self.bulk.shown_inserts(layout, rows, on_drift)
 
     def delete_rows(self, layout: Layout, rows: pa.BinaryArray) -> int:
@@ -426,7 +426,7 @@ class Target(ABC):
             return self.bulk.delete_rows(layout, rows)
 
     def insert(self, layout: Layout, rows: pa.BinaryArray, on_drift: OnDrift) -> int:
-        require_held(rows)
+        require_holdable(rows)
         with self.errors(layout), self._asking():
             return self.bulk.insert(layout, rows, on_drift)
 

@@ -44,17 +44,17 @@ def _payload(reason: str, arrays: Sequence[pa.Array]) -> bytes:
     return _MARK + orjson.dumps([reason, texts])
 
 
-def held(payloads: pa.BinaryArray) -> pa.BinaryArray:
+def holdable(payloads: pa.BinaryArray) -> pa.BinaryArray:
     """Those that the target can hold."""
     others = pc.starts_with(payloads, _MARK)
     return payloads.filter(pc.invert(others)) if others.true_count else payloads
 
 
-def is_held(payloads: pa.BinaryArray) -> pa.BooleanArray:
+def is_holdable(payloads: pa.BinaryArray) -> pa.BooleanArray:
     return pc.invert(pc.starts_with(payloads, _MARK))
 
 
-def require_held(payloads: pa.BinaryArray) -> None:
+def require_holdable(payloads: pa.BinaryArray) -> None:
     """Raises `NotHeld` with the reason of the first that is not."""
     first = pc.index(pc.starts_with(payloads, _MARK), pa.scalar(True)).as_py()
     if first != -1:

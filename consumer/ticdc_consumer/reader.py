@@ -412,18 +412,18 @@ class Reader:
         groups = shares(cut, 1 if one_task else cores(spark), self._is_divisible(job))
         alone = replace(job, staging=None)
         if fits:
-            gathered = jobs.gather(spark, job, groups, spill=0)
+            gathered = jobs.gather(spark, job, groups, 0, self.monitor.reads)
             gathered.unneeded = self.unneeded
             if gathered.clash is not None and gathered.stages:
                 # Whether two rows that tasks staged are the same does not show here.
                 gathered.release()
-                gathered = jobs.gather(spark, alone, groups, spill=0)
+                gathered = jobs.gather(spark, alone, groups, 0, self.monitor.reads)
             if not gathered.report.too_large:
                 return gathered
             gathered.release()
             self._estimate(gathered.report)
         parts = shuffle_partitions(spark, self._estimates.size(cut.messages))
-        return jobs.gather(spark, replace(alone, most_bytes=0), groups, spill=parts)
+        return jobs.gather(spark, replace(alone, most_bytes=0), groups, parts, self.monitor.reads)
 
     def _look(self, survey: Survey) -> "pa.Table":
         """Has tasks look for marks and DDL."""

@@ -11,11 +11,9 @@ from pyspark.sql.types import StructType
 
 from ticdc_consumer.read.tracing import RECORDS, TraceJob, trace
 from ticdc_consumer.source.marks import Span
+from ticdc_consumer.spark.job_progress import LOOK, share_done
 from ticdc_consumer.spark.session import failures
 from ticdc_consumer.spark.worker import in_workers
-
-LOOK = 1.0
-"""Seconds between two looks how far the tasks are."""
 
 RECORDS_STRUCT: StructType = from_arrow_schema(RECORDS)
 
@@ -35,7 +33,7 @@ def trace_on_spark(
         answer = threads.submit(records.toArrow)
         try:
             while not wait([answer], LOOK).done:
-                report(_completed(spark) / len(frozen))
+                report(share_done(spark, len(frozen)))
         finally:
             if not answer.done():
                 spark.sparkContext.cancelAllJobs()
@@ -48,10 +46,3 @@ def _run(
     for batch in batches:
         for number in batch.column(0).to_pylist():
             yield from trace(job, groups[number])
-
-
-def _completed(spark: SparkSession) -> int:
-    """The tasks that are done."""
-    tracker = spark.sparkContext.statusTracker()
-    stages = map(tracker.getStageInfo, tracker.getActiveStageIds())
-    return sum(stage.numCompletedTasks for stage in stages if stage is not None)

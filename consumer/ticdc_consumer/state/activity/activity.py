@@ -79,8 +79,9 @@ class PartitionActivity:
 
 @dataclass(frozen=True, slots=True)
 class CutActivity:
-    """The cut that is applied, or else read: its range, about how many messages it has, and how
-    many of its rows are loaded. `spilled` says that it did not fit `limits.memory_budget`."""
+    """The cut that is applied, or else read: its range, about how many messages it has, how many
+    of these Spark's tasks have read (the driver reads small cuts at once), and how many of its rows
+    are loaded. `spilled` says that it did not fit `limits.memory_budget`."""
 
     begin_ts: int
     end_ts: int
@@ -88,6 +89,7 @@ class CutActivity:
     ddl_count: int = 0
     changes: int = 0
     rows_loaded: int = 0
+    messages_read: int = 0
     spilled: bool = False
 
 
@@ -242,7 +244,8 @@ class Activity:
         if cut is None:
             return []
         if self.stage == "reading" and cut.messages:
-            return [f"about {counted(cut.messages, 'message')}"]
+            read = f", {cut.messages_read / cut.messages:.0%} read" if cut.messages_read else ""
+            return [f"about {counted(cut.messages, 'message')}{read}"]
         if self.stage == "applying" and cut.changes:
             share = min(1.0, cut.rows_loaded / cut.changes)
             return [f"{cut.rows_loaded:,} of {counted(cut.changes, 'change')} loaded, {share:.0%}"]

@@ -90,6 +90,7 @@ class Monitor:
         self._retry: Trouble | None = None
         self._error: Trouble | None = None
         self._newest_message: float | None = None
+        self._share_read = 0.0
         self._source: Trouble | None = None
         self._paces: deque[Pace] = deque()
         self._executors: ExecutorActivity | None = None
@@ -153,7 +154,12 @@ class Monitor:
     ) -> None:
         """A cut is there to be read, and what was listed for it."""
         self._ends, self._marks, self._read = ends, marks, cut
+        self._share_read = 0.0
         self._base = _Entered("planning", "", time.time())
+
+    def reads(self, share: float) -> None:
+        """So much of the cut that is read has been, 0 to 1."""
+        self._share_read = share
 
     def applies(self, cut: CutActivity) -> None:
         """This cut was read, and is applied from here on."""
@@ -329,6 +335,10 @@ class Monitor:
         if error is not None:
             self.failed(error)
 
+    def _read_of(self, cut: CutActivity) -> int:
+        share = self._share_read if cut is self._read else 1.0
+        return round(share * cut.messages)
+
     # --- looking at it -------------------------------------------------------------------------
 
     def look(self) -> Activity:
@@ -354,7 +364,7 @@ class Monitor:
             committed=self._committed,
             newest_ts=max(dict(self._marks).values(), default=0),
             newest_message=self._newest_message,
-            cut=cut and replace(cut, rows_loaded=self.loaded()),
+            cut=cut and replace(cut, rows_loaded=self.loaded(), messages_read=self._read_of(cut)),
             partitions=self._partitions(),
             ddls=self._ddls,
             retry=self._retry,

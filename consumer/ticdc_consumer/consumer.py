@@ -270,6 +270,11 @@ class Consumer:
         finally:
             verification.end()
 
+    def locate(self, schema: str, table: str) -> tuple[str | None, str]:
+        """Where the rows of an upstream table go: the target's schema, None where it has none, and
+        the name there."""
+        return self.target.locate(*self._tables.route(schema, table))
+
     def ddl_done(self, entry_id: str) -> LedgerEntry:
         """Marks a pending DDL as done by an operator; `entry_id` is TS or TS:SEQ."""
         with self.store.lease.explaining():

@@ -24,8 +24,6 @@ from pathlib import Path
 import sqlalchemy as sa
 from flask import Flask, Response, send_file
 from ticdc_consumer import Consumer, Settings, TicdcError
-from ticdc_consumer.config.routing import Routes
-from ticdc_consumer.targets.target import Target
 from ticdc_consumer.testing.mock_kafka import MockKafka
 from ticdc_encoder.tso import duration, lag, with_time
 from werkzeug.serving import make_server
@@ -79,7 +77,7 @@ class Replica(threading.Thread):
         try:
             with Consumer(self._options) as consumer:
                 self._consumer = consumer
-                accounts = accounts_of(self._options, consumer.target)
+                accounts = accounts_of(*consumer.locate("shop", "accounts"))
                 if self._stopping.is_set():
                     return
                 for epoch in consumer:
@@ -100,10 +98,8 @@ class Replica(threading.Thread):
         self.join()
 
 
-def accounts_of(options: Settings, target: Target) -> sa.TableClause:
+def accounts_of(schema: str | None, name: str) -> sa.TableClause:
     """The upstream's shop.accounts, where the target has it."""
-    routes = Routes(options.route, options.case_sensitive)
-    schema, name = target.locate(*routes("shop", "accounts"))
     columns = [sa.column("id"), sa.column("owner"), sa.column("balance", sa.BigInteger)]
     return sa.table(name, *columns, schema=schema)
 

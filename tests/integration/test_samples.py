@@ -8,13 +8,14 @@ import sqlite3
 import subprocess
 import sys
 import urllib.request
+from contextlib import closing
 from pathlib import Path
 
 import pyspark
 import pytest
 import sqlalchemy as sa
 from support.brokers import Kafka, Real
-from support.loading import opened, options
+from support.loading import opened
 from ticdc_consumer.spark.java import java_home
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
@@ -53,7 +54,7 @@ def test_the_page_finds_the_accounts_in_a_schema(postgresql_url: str) -> None:
         target.execute("CREATE SCHEMA shop")
         target.execute("CREATE TABLE shop.accounts (id INT, owner TEXT, balance BIGINT)")
         target.execute("INSERT INTO shop.accounts VALUES (1, 'a', 7), (2, 'b', 8)")
-        accounts = app.accounts_of(options(postgresql_url), target)
+        accounts = app.accounts_of(*target.locate("shop", "accounts"))
         page = app.read(target.engine, accounts, 5, 2)
         target.execute("DROP SCHEMA shop CASCADE")
     assert (page["accounts"], page["total"]) == ([["b", 8], ["a", 7]], 15)
@@ -92,6 +93,17 @@ def total(folder: Path) -> int:
     (found,) = target.execute("SELECT sum(balance) FROM accounts").fetchone()
     target.close()
     return int(found)
+
+
+def test_the_audit_has_a_line_for_each_cut_with_rows(shop: Path) -> None:
+    said = ran(sys.executable, SAMPLES / "audit" / "audit.py", shop)
+    cuts = re.findall(r"^R (\d+): (\d+) rows in", said, re.MULTILINE)
+    with closing(sqlite3.connect(shop.parent / "shop.db")) as target:
+        lines = target.execute("SELECT r, sum(written) FROM audit GROUP BY r ORDER BY r").fetchall()
+        accounts = target.execute("SELECT count(*) FROM accounts").fetchone()
+    assert accounts[0] > 0
+    assert {r for r, _ in lines} <= {int(r) for r, _ in cuts}
+    assert {int(r) for r, rows in cuts if rows != "0"} == {r for r, _ in lines}
 
 
 def test_a_page_of_the_embedded_consumer_shows_balances_that_add_up() -> None:

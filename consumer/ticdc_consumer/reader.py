@@ -41,7 +41,7 @@ from ticdc_consumer.source import PATIENCE, Source, Survey
 from ticdc_consumer.source.ddl_filter import wants
 from ticdc_consumer.source.listing import Listing
 from ticdc_consumer.source.log import Log, gaps_since, require
-from ticdc_consumer.source.marks import Mark, SeenDdl, TopicPartition
+from ticdc_consumer.source.marks import Mark, SeenDdl, Span, TopicPartition
 from ticdc_consumer.spark.starter import SparkStarter
 from ticdc_consumer.state.activity.activity import CutActivity
 from ticdc_consumer.state.activity.monitor import FOR_LOAD, FOR_MARK, FOR_SCHEMA, Monitor
@@ -54,6 +54,7 @@ from ticdc_consumer.waiting import Deadline, sleep
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql import SparkSession
 
 logger = logging.getLogger(__name__)
 
@@ -402,28 +403,42 @@ class Reader:
     def _gather_by_spark(self, cut: Cut, job: ReadJob, fits: bool) -> Gathered:
         """Folded by the driver if the facts should fit its memory, else by Spark's shuffle; also if
         they turn out not to fit."""
-        from ticdc_consumer.spark import jobs
-        from ticdc_consumer.spark.session import cores, shuffle_partitions
+        from ticdc_consumer.spark.job_progress import reporting
+        from ticdc_consumer.spark.session import cores
 
         why = self._why_spark(cut.offsets)
         with self.monitor.at("starting Spark", why):
             spark = self._spark.session(why)
         one_task = cut.offsets * self.source.rows_per_offset <= SMALL
         groups = shares(cut, 1 if one_task else cores(spark), self._is_divisible(job))
+        with reporting(spark, len(groups), self.monitor.reads):
+            return self._gather_groups(spark, cut, job, groups, fits)
+
+    def _gather_groups(
+        self,
+        spark: "SparkSession",
+        cut: Cut,
+        job: ReadJob,
+        groups: Sequence[Sequence[Span]],
+        fits: bool,
+    ) -> Gathered:
+        from ticdc_consumer.spark import jobs
+        from ticdc_consumer.spark.session import shuffle_partitions
+
         alone = replace(job, staging=None)
         if fits:
-            gathered = jobs.gather(spark, job, groups, 0, self.monitor.reads)
+            gathered = jobs.gather(spark, job, groups, spill=0)
             gathered.unneeded = self.unneeded
             if gathered.clash is not None and gathered.stages:
                 # Whether two rows that tasks staged are the same does not show here.
                 gathered.release()
-                gathered = jobs.gather(spark, alone, groups, 0, self.monitor.reads)
+                gathered = jobs.gather(spark, alone, groups, spill=0)
             if not gathered.report.too_large:
                 return gathered
             gathered.release()
             self._estimate(gathered.report)
         parts = shuffle_partitions(spark, self._estimates.size(cut.messages))
-        return jobs.gather(spark, replace(alone, most_bytes=0), groups, parts, self.monitor.reads)
+        return jobs.gather(spark, replace(alone, most_bytes=0), groups, spill=parts)
 
     def _look(self, survey: Survey) -> "pa.Table":
         """Has tasks look for marks and DDL."""

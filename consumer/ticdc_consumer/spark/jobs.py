@@ -1,7 +1,7 @@
 """The Spark jobs that look for the next cuts, and read one."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 
@@ -24,7 +24,6 @@ from ticdc_consumer.reconcile.gathered import Gathered, keyless, merge, of_tasks
 from ticdc_consumer.reconcile.stream import fold_stream
 from ticdc_consumer.source import Survey
 from ticdc_consumer.source.marks import Span
-from ticdc_consumer.spark.job_progress import reporting
 from ticdc_consumer.spark.session import cores, failures
 from ticdc_consumer.spark.spilled import STREAMING, SpilledCut, spilled_change
 from ticdc_consumer.spark.worker import in_workers
@@ -43,20 +42,15 @@ CHUNKS_STRUCT: StructType = from_arrow_schema(CHUNKS)
 
 
 def gather(
-    spark: SparkSession,
-    job: ReadJob,
-    groups: Sequence[Sequence[Span]],
-    spill: int,
-    report: Callable[[float], None] = lambda share: None,
+    spark: SparkSession, job: ReadJob, groups: Sequence[Sequence[Span]], spill: int
 ) -> Gathered:
     """Reads a cut with one task per group of spans.
 
     With `spill` Spark folds the facts, in so many partitions; with 0 the driver does. If the tasks'
     facts exceed the memory budget then, `report.too_large` is set and there is no change. Raises
-    what a task reported, and `Retry` if Spark itself failed. `report` gets the share of the tasks
-    that are done.
+    what a task reported, and `Retry` if Spark itself failed.
     """
-    with failures("read the cut"), reporting(spark, len(groups), report):
+    with failures("read the cut"):
         if spill:
             return _spilled(spark, job, groups, spill)
         return _in_memory(spark, job, groups)

@@ -1,0 +1,82 @@
+"""Each command as a function gives what the command prints. The command line's own tests, with a
+real TiDB, are those of `load`, `verify` and `repair`, too."""
+
+import json
+from dataclasses import FrozenInstanceError
+from typing import Any
+
+import pytest
+from support.torture_cli import Begin, Command
+from support.torture_topics import inserted, ts
+from ticdc_consumer import Stop, Usage, commands
+from ticdc_consumer.status.text import to_json
+
+
+@pytest.fixture
+def run(begin: Begin) -> Command:
+    """A changefeed at 100 whose topic has a row and a DDL above it."""
+    feed, run = begin()
+    feed.send(0, inserted(150, {"id": 3, "name": "three"}))
+    feed.ddl(160, "ALTER TABLE `items` ADD COLUMN `n` INT DEFAULT (1 + 1)", "items")
+    feed.mark(200)
+    return run
+
+
+def printed(run: Command, name: str, *arguments: str) -> Any:
+    return json.loads(run.command(name, "--json", *arguments).printed)
+
+
+def test_check_gives_its_findings(run: Command) -> None:
+    found = [finding.to_json() for finding in commands.check(run.options())]
+    assert found == printed(run, "check")["findings"]
+    assert "items" in json.dumps(found)
+
+
+def test_plan_gives_cuts_and_raises_what_would_end_the_run(run: Command) -> None:
+    cuts = []
+    with pytest.raises(Stop, match="stops: "):
+        for cut in commands.plan(run.options()):
+            cuts.append(cut)
+    assert (cuts[0].begin, cuts[0].rows) == (ts(100), 1)
+    assert [cut["rows"] for cut in printed(run, "plan")["cuts"]] == [cut.rows for cut in cuts]
+
+
+def test_status_and_why_give_where_it_is(run: Command) -> None:
+    status = commands.status(run.options())
+    assert (status.changefeed, status.resolved_ts) == ("proof", ts(100))
+    assert json.loads(to_json(status))["positions"] == printed(run, "status")["positions"]
+    assert commands.why(run.options()).cause == printed(run, "why")["cause"]
+    with pytest.raises(FrozenInstanceError):
+        status.resolved_ts = 0  # type: ignore[misc]
+
+
+def test_trace_gives_what_became_of_a_row(run: Command) -> None:
+    history = commands.trace(run.options(), ("shop", "items"), {"id": "1"})
+    assert history.agrees is True
+    assert [each.observation.commit_ts for each in history.entries][-1] >= ts(20)
+    with pytest.raises(Usage, match="key"):
+        commands.trace(run.options(), ("shop", "items"), {"name": "one"})
+
+
+def test_a_ddl_that_stops_is_answered_by_its_id(run: Command) -> None:
+    consumer = run.consumer()
+    with pytest.raises(Stop) as stopped, consumer:
+        list(consumer.epochs("caught-up"))
+    ddl = stopped.value.ddl
+    assert ddl is not None
+    assert (stopped.value.commit_ts, stopped.value.table) == (ts(160), ("shop", "items"))
+    assert (ddl.id, ddl.statement.split()[:2]) == (f"{ts(160)}:1", ["ALTER", "TABLE"])
+    assert ddl.reason in str(stopped.value)
+    with run.consumer() as consumer:
+        entry = consumer.ddl_run(ddl.id, "ALTER TABLE items ADD COLUMN n INTEGER DEFAULT 2")
+        assert entry.state == "done"
+        assert list(consumer.epochs("caught-up"))[-1].resolved_ts == ts(200)
+
+
+def test_a_changefeed_is_listed_until_it_is_forgotten(run: Command) -> None:
+    options = run.options()
+    assert [each.changefeed for each in commands.changefeeds(options)] == ["proof"]
+    assert commands.forget(options).resolved_ts == ts(100)
+    assert commands.changefeeds(options) == []
+    with pytest.raises(Stop, match="no checkpoint"):
+        commands.status(options)

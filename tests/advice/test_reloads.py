@@ -5,6 +5,7 @@ from support.advice import (
     Scene,
     changefeed_begins,
     follow,
+    hears,
     killed,
     sets,
     target,
@@ -20,6 +21,12 @@ BOTH = (*BEGUN, upstream(U, "INSERT INTO u VALUES (1)"), types("run CONFIG"))
 CHANGE = upstream("INSERT INTO t VALUES (3, 'three')", "DELETE FROM t WHERE id = 1")
 RELOAD = "load CONFIG --table {schema}.t"
 BOTH_AGAIN = "load CONFIG --table {schema}.t --table {schema}.u"
+INDEXED = (
+    *BEGUN,
+    killed(RELOAD, "A3"),
+    target("CREATE INDEX by_name ON t (name)"),
+    types(RELOAD),
+)
 NARROW = {"tables__filter": "{schema}.t"}
 WIDER = (sets(tables__filter="{schema}.*"), upstream("INSERT INTO u VALUES (2)"))
 ABSENT = {"tables__route": '{"*.*" = "absent_{schema}.{table}"}'}
@@ -140,13 +147,20 @@ CASES = [
         also=("there is a table … now: drop it",),
     ),
     Case(
-        "an index was created meanwhile, and the load is given up",
+        "an index was created meanwhile, and is dropped",
+        INDEXED,
+        "; or give the load up by: ticdc-consumer load CONFIG… --give-up",
         [
-            *BEGUN,
-            killed(RELOAD, "A3"),
-            target("CREATE INDEX by_name ON t (name)"),
-            types(RELOAD),
+            hears("index by_name of … was added or dropped meanwhile: undo that; or"),
+            target("DROP INDEX by_name"),
+            types_again(RELOAD),
+            CHANGE,
         ],
+        on=("postgresql",),
+    ),
+    Case(
+        "an index was created meanwhile, and the load is given up",
+        INDEXED,
         "; or give the load up by: ticdc-consumer load CONFIG… --give-up",
         [types("load CONFIG --table … --give-up"), types_again(RELOAD), CHANGE],
         on=("postgresql",),

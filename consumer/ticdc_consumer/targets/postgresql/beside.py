@@ -99,7 +99,9 @@ def _replace(target: Target, table: TargetName, copy: TargetName) -> list[str]:
     renames = []
     for own, copied in target.query(_INDEXES, relation, new, relation, new):
         if own is None or copied is None:
-            raise Stop(f"index {own or copied} of {relation} was added or dropped meanwhile")
+            raise Stop(
+                f"index {own or copied} of {relation} was added or dropped meanwhile: undo that"
+            )
         index = target.quote(copy[0], copied)
         renames.append(f"ALTER INDEX {index} RENAME TO {quote_name(own)}")
     moves = [f"DROP TABLE {relation}", f"ALTER TABLE {new} RENAME TO {quote_name(table[1])}"]

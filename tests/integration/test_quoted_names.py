@@ -118,3 +118,36 @@ def test_columns_that_differ_by_an_accent_are_different_columns(begin: Begin, ki
     assert outcome.code == 0, outcome.said
     relation = "shop.t" if kind == "postgresql" else "t"
     assert run.rows(f"SELECT * FROM {relation}") == [tuple(row.values())]  # noqa: S608
+
+
+FORMS = {
+    "escapes, as TiCDC's releases write them": r"_UTF8MB4'C:\\new\\bin\\'",
+    "none, as TiDB's parser does by its own driver": r"_UTF8MB4'C:\new\bin\'",
+}
+
+
+@pytest.mark.parametrize("protocol", ["canal-json", "open-protocol"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("literal", FORMS.values(), ids=FORMS.keys())
+def test_a_default_with_backslashes_is_what_it_was_upstream(
+    literal: str,
+    kind: str,
+    protocol: str,
+    request: pytest.FixtureRequest,
+    mock_kafka: brokers.Mock,
+    command: Make,
+) -> None:
+    """In the rows that were there before it, and in the table's own default."""
+    url = request.getfixturevalue(f"{kind}_url")
+    feed = Feed(mock_kafka, protocol)
+    schema = {"postgresql": "public", "sqlite": "shop"}.get(kind) or sa.make_url(url).database
+    feed.create(10)
+    feed.send(0, inserted(20, {"id": 1, "name": "one"}))
+    feed.ddl(30, f"ALTER TABLE `items` ADD COLUMN `path` VARCHAR(30) NOT NULL DEFAULT {literal}")
+    feed.mark(100)
+    run = command([feed], url, **{"tables__route.shop.*": f"{schema}.{{table}}"})
+    outcome = run()
+    assert outcome.code == 0, outcome.said
+    with closing(open_target(run.target_url)) as target:
+        target.execute("INSERT INTO items (id) VALUES (2)").close()
+    assert run.rows("SELECT path FROM items") == [("C:\\new\\bin\\",)] * 2

@@ -181,7 +181,7 @@ def _rows(stored: StoredActivity, name: tuple[str, str]) -> int:
 def _without_key(target: Target, names: Iterable[TargetName]) -> Iterator[str]:
     for name in names:
         described = target.describe(*name)
-        if described is not None and not any(key.plain for key in described.unique_keys):
+        if described is not None and not any(key.identifies for key in described.unique_keys):
             yield target.quote(*name)
 
 

@@ -229,7 +229,7 @@ def _keys_on(target: TargetTable, names: Sequence[str]) -> list[UniqueKey]:
     nullable = {column.name for column in target.columns if column.nullable}
     if nullable.intersection(names):
         return []
-    return [key for key in target.unique_keys if key.plain and set(key.columns) == set(names)]
+    return [key for key in target.unique_keys if key.identifies and set(key.columns) == set(names)]
 
 
 def _no_key(name: str, names: Sequence[str], target: TargetTable) -> str:

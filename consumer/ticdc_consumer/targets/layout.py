@@ -44,13 +44,20 @@ class TargetColumn:
 @dataclass(frozen=True, slots=True)
 class UniqueKey:
     """`plain` is False for a key over expressions, prefixes or a part of the rows: such a key can
-    clash, but cannot identify a row. A `deferrable` one cannot arbitrate an upsert."""
+    clash, but cannot identify a row; unless it is over `prefixes` alone: where those differ, the
+    whole values do. A `deferrable` one cannot arbitrate an upsert."""
 
     name: str
     columns: tuple[str, ...]
     primary: bool
     plain: bool = True
     deferrable: bool = False
+    prefixes: bool = False
+
+    @property
+    def identifies(self) -> bool:
+        """Whether no two rows have the same values in all of its columns, if all are NOT NULL."""
+        return self.plain or self.prefixes
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,6 +147,7 @@ def _unique_keys(rows: Sequence[Sequence[Any]]) -> tuple[UniqueKey, ...]:
             primary=name == "PRIMARY",
             # An expression has no column name.
             plain=all(column is not None and prefix is None for column, prefix in parts),
+            prefixes=all(column is not None for column, _ in parts),
         )
         for name, parts in keys.items()
     )

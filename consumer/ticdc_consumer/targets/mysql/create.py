@@ -90,7 +90,9 @@ class MySqlTable:
 def shape(dialect: Dialect, table: Table) -> MySqlTable:
     computed = virtual_columns(table, writer_of(dialect)).expressions
     columns = [c for c in table.columns if c.generated != "virtual" or c.name in computed]
-    indexes = [_whole(index, table) for index in table.indexes if _can_keep(index, columns)]
+    indexes = [
+        _whole(index, table, dialect) for index in table.indexes if _can_keep(index, columns)
+    ]
     types = _within_a_row(columns, indexes, dialect)
     return MySqlTable(
         {
@@ -205,11 +207,15 @@ def _can_keep(index: Index, columns: Sequence[Column]) -> bool:
     )
 
 
-def _whole(index: Index, table: Table) -> Index:
-    """The key that identifies rows, over whole columns: only such a key can."""
-    types = {column.name: column.type.name for column in table.columns}
-    identifies = index.unique and index.columns == table.handle_key
-    if identifies and not any(types[name] in CAPACITIES for name in index.columns):
+def _whole(index: Index, table: Table, dialect: Dialect) -> Index:
+    """The key that identifies rows, over whole columns if the server takes it so: only such a key
+    lets rows be written by an upsert."""
+    if not (index.unique and index.columns == table.handle_key):
+        return index
+    columns = [table.column(name) for name in index.columns]
+    size = sum(_least_bytes(column_type(column, dialect), None, 4) for column in columns)
+    is_short = size <= _LONGEST_KEY or (dialect.long_unique_keys and not index.primary)
+    if is_short and not any(column.type.name in CAPACITIES for column in columns):
         return replace(index, lengths=())
     return index
 

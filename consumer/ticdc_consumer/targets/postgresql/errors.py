@@ -177,11 +177,14 @@ def _what(error: psycopg.Error, state: str, message: str) -> str:
         # The message may quote a value.
         return f"PostgreSQL refuses a value or statement with {type(error).__name__} ({state})"
     key = _KEY.search(error.diag.message_detail or "") if state in _SHOW_KEYS else None
-    way = _NO_PARENT if state == _NO_PARENT_ROW else ""
+    way = _WAYS.get(state, "")
     return f"{message} ({state}){f': Key {key[0]}' if key else ''}{way}"
 
 
-_NO_PARENT = (
-    "; an upstream with foreign_key_checks = 0 has such rows: drop that foreign key in the target, "
-    "then start again; a DDL that would add it is done without it"
-)
+_WAYS = {
+    _NO_PARENT_ROW: "; an upstream with foreign_key_checks = 0 has such rows: drop that foreign "
+    "key in the target, then start again; a DDL that would add it is done without it",
+    "54000": "; if it is an index: drop it in the target unless it is the key of the rows; else "
+    "shorten or delete the upstream's row, or leave the table out by [tables] filter; then start "
+    "again",
+}

@@ -44,7 +44,7 @@ def test_plan_gives_cuts_and_raises_what_would_end_the_run(run: Command) -> None
 def test_status_and_why_give_where_it_is(run: Command) -> None:
     status = commands.status(run.options())
     assert (status.changefeed, status.resolved_ts) == ("proof", ts(100))
-    assert json.loads(to_json(status))["positions"] == printed(run, "status")["positions"]
+    assert json.loads(to_json(status))["partitions"] == printed(run, "status")["partitions"]
     assert commands.why(run.options()).cause == printed(run, "why")["cause"]
     with pytest.raises(FrozenInstanceError):
         status.resolved_ts = 0  # type: ignore[misc]
@@ -54,7 +54,7 @@ def test_trace_gives_what_became_of_a_row(run: Command) -> None:
     history = commands.trace(run.options(), ("shop", "items"), {"id": "1"})
     assert history.agrees is True
     assert [each.observation.commit_ts for each in history.entries][-1] >= ts(20)
-    with pytest.raises(Usage, match="key"):
+    with pytest.raises(Usage, match="is identified by id"):
         commands.trace(run.options(), ("shop", "items"), {"name": "one"})
 
 

@@ -17,7 +17,7 @@ from support.torture_topics import Feed
 from support.upstream_tidb import upstream
 from support.upstream_workload import definition
 from support.verified import Verified
-from ticdc_consumer import status
+from ticdc_consumer import commands, status
 from ticdc_consumer.state.repairs import RepairRequest, RepairRequests, TableKeys
 from ticdc_consumer.state.standby import Watch
 from ticdc_consumer.upstream.repair import command as repair_command
@@ -100,6 +100,21 @@ def test_what_cannot_be_put_right_is_named_and_the_rest_is_done(
     assert "log: not repaired: nothing identifies its rows: load all tables anew" in out
     assert "to be put right: 4 rows of 1 table\n" in out
     assert "4 rows put right at R = " in out
+    assert {name for name, *_ in drifted.differences()} == {"log"}
+
+
+def test_a_program_has_rows_put_right_as_the_command_does(
+    drifted: Verified, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Watch, "is_gone", lambda *_: True)
+    found = {report.table[1]: report for report in commands.verify(drifted.options, ["*.people"])}
+    assert [len(report.differences) for report in found.values()] == [4]
+    repaired = commands.repair(drifted.options)
+    assert repaired.outcome is not None and repaired.outcome.rows == 4
+    reports = {report.table[1]: report for report in repaired.reports}
+    assert reports["people"].equal and not reports["log"].equal
+    assert reports["log"].not_repaired.startswith("nothing identifies its rows")
+    assert not repaired.equal
     assert {name for name, *_ in drifted.differences()} == {"log"}
 
 

@@ -6,7 +6,7 @@ CONSUMER = (
     *("read.cut_range", "read.progress", "read.row_key", "read.table_reader"),
     *("read.task", "read.facts", "read.columns"),
     *("reconcile.fold", "reconcile.net_change", "reconcile.chunks", "reconcile.gathered"),
-    *("apply.step", "apply.transaction", "apply.to_target"),
+    *("apply.before_commit", "apply.step", "apply.transaction", "apply.to_target"),
     *("state.store", "state.checkpoint", "state.lease", "state.retry", "targets.sqlite.fence"),
     *("state.ledger", "state.stored_ledger"),
     *("ddl.creation", "ddl.run", "ddl.policy", "ddl.names", "ddl.renames"),

@@ -291,7 +291,7 @@ def test_a_mistake_of_ours_shows_no_password_either(
     def load(*_: object) -> None:
         raise RuntimeError("cannot open postgresql://app:canary-one@h/d?password=canary-three")
 
-    monkeypatch.setattr(config, "load", load)
+    monkeypatch.setattr(config.Settings, "read", load)
     with pytest.raises(RuntimeError) as caught:
         cli.main(["status", str(written)])
     sys.excepthook(caught.type, caught.value, caught.tb)

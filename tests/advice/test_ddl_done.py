@@ -1,31 +1,73 @@
 """DDL that an operator does, by `--ddl-done`: it looks before it believes."""
 
-from support.advice import Case, Scene, changefeed_begins, follow, hears, target, types, upstream
+from support.advice import (
+    Case,
+    Scene,
+    changefeed_begins,
+    follow,
+    hears,
+    sets,
+    target,
+    types,
+    upstream,
+)
 
 T = "CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(20))"
 BEGUN = (changefeed_begins, upstream(T, "INSERT INTO t VALUES (1, 'one')"), types("run CONFIG"))
 WAITS = "once its work is done in the target, go on with: ticdc-consumer run CONFIG --ddl-done …"
 DONE = types("run CONFIG --ddl-done …")
+EXISTS = [
+    *BEGUN,
+    target("ALTER TABLE t ADD COLUMN w INT"),
+    upstream("ALTER TABLE t ADD COLUMN w INT DEFAULT 7", "UPDATE t SET name = 'x'"),
+    types("run CONFIG"),
+]
+HOLDS_OTHERS = "hold another … than upstream's, which got its default: put them right by …"
+
+
+def puts_the_rows_right(scene: Scene) -> None:
+    """By the UPDATE that the message ends with."""
+    _, found, statement = scene.said.partition("put them right by ")
+    assert found, scene.said
+    scene.target(statement)
+
 
 CASES = [
     Case(
         "a column that existed before is dropped, and added by the DDL",
-        [
-            *BEGUN,
-            target("ALTER TABLE t ADD COLUMN w INT"),
-            upstream("ALTER TABLE t ADD COLUMN w INT DEFAULT 7", "UPDATE t SET name = 'x'"),
-            types("run CONFIG"),
-        ],
+        EXISTS,
         WAITS,
         [
             DONE,
-            hears(
-                "hold another w than upstream's, which got its default: put them right by UPDATE"
-            ),
+            hears(HOLDS_OTHERS),
             target("ALTER TABLE t DROP COLUMN w"),
             types("run CONFIG"),
         ],
         on=("sqlite", "postgresql"),
+    ),
+    Case(
+        "a column that existed before gets upstream's values",
+        EXISTS,
+        WAITS,
+        [DONE, puts_the_rows_right, DONE],
+        also=(HOLDS_OTHERS,),
+        on=("sqlite", "postgresql"),
+    ),
+    Case(
+        "a VECTOR becomes a text, by a rule",
+        [
+            changefeed_begins,
+            upstream("CREATE TABLE t (id INT PRIMARY KEY, v VECTOR(3))"),
+            types("run CONFIG"),
+        ],
+        "has no VECTOR like TiDB's; create the table with a LONGTEXT there and switch on the rule",
+        [
+            target("CREATE TABLE t (id INT PRIMARY KEY, v LONGTEXT)"),
+            sets(target__rules="vector-as-text"),
+            upstream("INSERT INTO t VALUES (1, '[1,2.5,3]')"),
+            DONE,
+        ],
+        on=("mariadb", "mysql"),
     ),
     Case(
         "a table that has rows of its own when upstream creates it is emptied",

@@ -2,8 +2,23 @@
 
 from unittest.mock import patch
 
-from support.advice import Case, Scene, changefeed_begins, follow, hears, target, types, upstream
+from support.advice import (
+    Case,
+    Scene,
+    Step,
+    as_ticdc_sends,
+    changefeed_begins,
+    follow,
+    hears,
+    run_begins,
+    run_ends,
+    target,
+    types,
+    types_again,
+    upstream,
+)
 from ticdc_consumer.upstream.verify import share
+from ticdc_consumer.waiting import until
 
 PEOPLE = "CREATE TABLE people (id INT PRIMARY KEY, mail VARCHAR(20) NOT NULL, UNIQUE KEY m (mail))"
 PLAIN = "CREATE TABLE people (id INT PRIMARY KEY, mail VARCHAR(20) NOT NULL)"
@@ -11,6 +26,21 @@ EVERYWHERE = ("sqlite", "postgresql", "mariadb", "mysql", "tidb")
 ROWS = "INSERT INTO people VALUES (1, 'a'), (2, 'b')"
 TAKEN = "UPDATE people SET mail = 'new' WHERE id = 1"
 REPAIR = "verify CONFIG --repair --table {schema}.people"
+QUARANTINES = "run CONFIG --set on_error.quarantine=true"
+OTHER = "CREATE TABLE u (id INT PRIMARY KEY)"
+ADDS_THE_SAME = "ALTER TABLE u ADD COLUMN w INT DEFAULT 7"
+"""A DDL that waits where there is such a column already."""
+
+
+def once_a_repair_is_asked_for(statement: str) -> Step:
+    """A statement of the upstream, which stops what the repair waits for."""
+
+    def step(scene: Scene) -> None:
+        asked = "SELECT 1 FROM ticdc_repair WHERE state = 'pending'"
+        assert until(lambda: bool(scene.command.rows(asked)), 60)
+        scene.upstream(statement)
+
+    return step
 
 
 def runs_on(scene: Scene) -> None:
@@ -76,6 +106,99 @@ CASES = [
         on=EVERYWHERE,
     ),
     Case(
+        "rows that have drifted are repaired after a DDL that waits",
+        [
+            changefeed_begins,
+            upstream(PEOPLE, ROWS, OTHER),
+            types("run CONFIG"),
+            target(TAKEN, "ALTER TABLE u ADD COLUMN w INT"),
+            run_begins(),
+            as_ticdc_sends(types(REPAIR), once_a_repair_is_asked_for(ADDS_THE_SAME)),
+        ],
+        "DDL … is pending: run it, and repair then",
+        [
+            run_ends,
+            target("ALTER TABLE u DROP COLUMN w"),
+            types("run CONFIG"),
+            types_again(REPAIR),
+        ],
+    ),
+    Case(
+        "a table that was set aside is loaded after a DDL that waits",
+        [
+            changefeed_begins,
+            upstream(PEOPLE, ROWS, OTHER),
+            types("run CONFIG"),
+            target(TAKEN),
+            upstream("INSERT INTO people VALUES (3, 'new')"),
+            types(QUARANTINES),
+            target("ALTER TABLE u ADD COLUMN w INT"),
+            upstream(ADDS_THE_SAME),
+            types("run CONFIG", "release CONFIG {schema}.people --load"),
+        ],
+        "DDL … is pending: do it, or have it done, before",
+        [
+            target("ALTER TABLE u DROP COLUMN w"),
+            types("run CONFIG"),
+            types_again("release CONFIG {schema}.people --load"),
+        ],
+    ),
+    Case(
+        "a table is released while no consumer runs",
+        [
+            changefeed_begins,
+            upstream(PEOPLE, ROWS),
+            types("run CONFIG"),
+            target(TAKEN),
+            upstream("INSERT INTO people VALUES (3, 'new')"),
+            types(QUARANTINES),
+            run_begins(),
+            types("release CONFIG {schema}.people"),
+        ],
+        "a consumer of changefeed … runs, as …: stop it, release the table, and start it again",
+        [
+            run_ends,
+            target("UPDATE people SET mail = 'a' WHERE id = 1"),
+            types_again("release CONFIG {schema}.people"),
+            types("run CONFIG"),
+        ],
+    ),
+    Case(
+        "a table that is set aside before its rows are repaired is loaded",
+        [
+            changefeed_begins,
+            upstream(PEOPLE, ROWS),
+            types("run CONFIG"),
+            target(TAKEN, "UPDATE people SET mail = 'wrong' WHERE id = 2"),
+            run_begins(on_error__quarantine=True),
+            as_ticdc_sends(
+                types(REPAIR),
+                once_a_repair_is_asked_for("INSERT INTO people VALUES (3, 'new')"),
+            ),
+        ],
+        "it is set aside: load it by ticdc-consumer release CONFIG … --load, then verify again",
+        [
+            run_ends,
+            types("release CONFIG {schema}.people --load"),
+            types_again("verify CONFIG"),
+        ],
+    ),
+    Case(
+        "the older release that runs is ended before rows are repaired",
+        [
+            changefeed_begins,
+            upstream(PEOPLE, ROWS),
+            types("run CONFIG"),
+            target("UPDATE people SET mail = 'wrong' WHERE id = 1"),
+            run_begins(),
+            target("UPDATE ticdc_state SET version = version - 1"),
+            types("verify CONFIG --repair"),
+        ],
+        "the consumer that runs is of another release than this command: it knows no repair; end "
+        "it, and repair before it starts again",
+        [run_ends, types_again("verify CONFIG --repair"), types("run CONFIG")],
+    ),
+    Case(
         "a table that was set aside for a row in the way is loaded",
         [
             changefeed_begins,
@@ -83,7 +206,7 @@ CASES = [
             types("run CONFIG"),
             target(TAKEN),
             upstream("INSERT INTO people VALUES (3, 'new')"),
-            types("run CONFIG --set on_error.quarantine=true", "why CONFIG"),
+            types(QUARANTINES, "why CONFIG"),
         ],
         "if the cause is in the rows or in a message, load the table instead: …",
         [types("release CONFIG {schema}.people --load", "run CONFIG")],
@@ -96,7 +219,7 @@ CASES = [
             types("run CONFIG"),
             target(TAKEN),
             upstream("INSERT INTO people VALUES (3, 'new')"),
-            types("run CONFIG --set on_error.quarantine=true", "verify CONFIG --repair"),
+            types(QUARANTINES, "verify CONFIG --repair"),
         ],
         "it is set aside, at R …: release it before by:",
         [

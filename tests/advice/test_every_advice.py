@@ -32,6 +32,7 @@ HELP = {"cli/arguments.py", "config/options.py", "config/reading.py", "cli/init.
 ELSEWHERE: dict[str, tuple[str, ...]] = {
     "no advice: a statement, a page, a heading": (
         "<!DOCTYPE html>",
+        "give its files' sizes",
         "WITH RECURSIVE family(oid)",
         "WITH all_indexes AS",
         "-- … at R = …: run this while no consumer runs",
@@ -84,6 +85,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "or lower [limits] rows_per_epoch",
         "raise limits.memory_budget",
         "give the slowest stage more",
+        "create the upstream's key in the target; a table without a key upstream stays slow",
         "look at the executors' logs",
         "set JAVA_HOME",
         "end it, then start again",
@@ -148,6 +150,9 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     ),
     "needs a MySQL 8.0.17, which the tests do not have; tests/targets/mysql/test_session.py": (
         "which its collation ignores and TiDB's does not; give the column the collation",
+    ),
+    "the page says what test_why.py follows": (
+        "Fix the cause, stop the consumer, then apply what waits:",
     ),
     "an operator looks, or waits": (
         "ask who made it read-only",

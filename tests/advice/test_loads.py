@@ -8,9 +8,11 @@ from support.advice import (
     Scene,
     Step,
     changefeed_begins,
+    copied,
     follow,
     hears,
     killed,
+    retention,
     sets,
     snapshot,
     target,
@@ -18,6 +20,7 @@ from support.advice import (
     types_again,
     upstream,
 )
+from support.dumpling import dump
 from ticdc_consumer.upstream.session import UpstreamSession
 from ticdc_encoder.tso import compose
 
@@ -95,6 +98,16 @@ def as_an_owner(scene: Scene) -> None:
     url = sa.make_url(scene.tidb.url).set(username=name[:30])
     scene.set(source__upstream=url.render_as_string(hide_password=False))
 
+
+def dumped(scene: Scene) -> None:
+    """By Dumpling, into a folder beside the configuration."""
+    dump(scene.tidb, scene.folder / "dump")
+
+
+LOADS_ALL = "load all tables by: ticdc-consumer load CONFIG --replace"
+NO_SKEW = {"limits__clock_skew": "0"}
+CHANGE_AGAIN = upstream("INSERT INTO t VALUES (4, 'four')")
+from_the_snapshot = types("run CONFIG --from-ts TS")
 
 CASES = [
     Case(
@@ -194,6 +207,7 @@ CASES = [
         [STRANGE, *OLD, types("load CONFIG")],
         "…: … has rows: empty it, or load with --replace, which deletes them",
         [target("DELETE FROM t"), types_again("load CONFIG"), CHANGE, types("run CONFIG")],
+        also=("; go on with: ticdc-consumer run CONFIG",),
     ),
     Case(
         "the rows of a table are replaced by its load",
@@ -236,6 +250,65 @@ CASES = [
             types("run CONFIG"),
         ],
         on=("sqlite", "postgresql"),
+    ),
+    Case(
+        "a load that was begun from the TiDB goes on without the dump",
+        [*OLD, killed("load CONFIG", "L2"), dumped, types("load CONFIG --set source.dump=dump")],
+        " to go on, or give it up by: ticdc-consumer forget CONFIG",
+        [
+            hears("the load was begun from [source] upstream: leave dump out to go on"),
+            types_again("load CONFIG"),
+            CHANGE,
+            types("run CONFIG"),
+        ],
+    ),
+    Case(
+        "a load that was begun from the TiDB is given up for the dump",
+        [*OLD, killed("load CONFIG", "L2"), dumped, types("load CONFIG --set source.dump=dump")],
+        " to go on, or give it up by: ticdc-consumer forget CONFIG",
+        [
+            types("forget CONFIG", "load CONFIG --replace"),
+            CHANGE,
+            types("run CONFIG"),
+        ],
+    ),
+    Case(
+        "a table whose load was cut off is compared when it is loaded",
+        [
+            changefeed_begins,
+            upstream(T, ROWS),
+            types("run CONFIG"),
+            target("DROP TABLE t"),
+            killed("load CONFIG --table {schema}.t", "L2"),
+            types("verify CONFIG"),
+        ],
+        "its load is not finished: finish it by ticdc-consumer load CONFIG --table …, then verify",
+        [types("load CONFIG --table {schema}.t"), types_again("verify CONFIG"), CHANGE],
+    ),
+    Case(
+        "topics that have lost their beginning follow a load",
+        [*OLD, retention, CHANGE, types("run CONFIG")],
+        ", or, if they hold the rows of a snapshot, start with --from-ts TS",
+        [hears("the log is incomplete"), types("load CONFIG --replace", "run CONFIG")],
+        settings=NO_SKEW,
+    ),
+    Case(
+        "topics that begin after a snapshot follow a load",
+        [target(T), *OLD, copied("t"), CHANGE, retention, CHANGE_AGAIN, from_the_snapshot],
+        "by limits.clock_skew: rows may be lost; take a newer one, or …",
+        [types("load CONFIG --replace", "run CONFIG")],
+        settings=NO_SKEW,
+    ),
+    Case(
+        "topics that retain nothing follow a load",
+        [target(T), *OLD, copied("t"), CHANGE, retention, from_the_snapshot],
+        LOADS_ALL,
+        [
+            hears("retains nothing"),
+            CHANGE_AGAIN,
+            types("load CONFIG --replace", "run CONFIG"),
+        ],
+        settings=NO_SKEW,
     ),
     Case(
         "merged tables are loaded by an operator",

@@ -1,7 +1,18 @@
 """Messages that are lost, come too late, or cannot be read, and rows that nothing identifies."""
 
-from confluent_kafka import Consumer, TopicPartition
-from support.advice import Case, Scene, changefeed_begins, follow, hears, target, types, upstream
+import re
+
+from support.advice import (
+    Case,
+    Scene,
+    changefeed_begins,
+    follow,
+    hears,
+    retention,
+    target,
+    types,
+    upstream,
+)
 from ticdc_encoder.event import Resolved, RowChange
 from ticdc_encoder.sql.parser import parse_create_table
 
@@ -9,16 +20,6 @@ T = "CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(20))"
 LOG = "CREATE TABLE log (name VARCHAR(20))"
 ANEW = "load all tables anew: ticdc-consumer forget CONFIG, then ticdc-consumer load CONFIG"
 LOADED = ("forget CONFIG", "load CONFIG --replace", "run CONFIG")
-
-
-def retention(scene: Scene) -> None:
-    """The brokers delete all that was sent."""
-    kafka, topic = scene.feed.kafka, scene.feed.topic
-    client = Consumer({**kafka.config, "group.id": "ends"})
-    for partition in range(scene.feed.partitions):
-        _, end = client.get_watermark_offsets(TopicPartition(topic, partition))
-        kafka.delete_records(topic, partition, end)
-    client.close()
 
 
 def recreated(scene: Scene) -> None:
@@ -56,8 +57,20 @@ def new_topic(scene: Scene) -> None:
     scene.command.set(kafka__topics=feed.topic)
 
 
+def trusts_if_none_is_found(scene: Scene) -> None:
+    """As the message says: by its query of the upstream."""
+    found = re.search(r"finds no row there: (SELECT .*), trust", scene.said)
+    assert found, scene.said
+    if not scene.tidb.execute(found[1]):
+        scene.set(target__rules="calendar-dates")
+    scene.types("run CONFIG")
+
+
 BEGUN = [changefeed_begins, upstream(T, "INSERT INTO t VALUES (1, 'one')"), types("run CONFIG")]
 LATER = upstream("INSERT INTO t VALUES (2, 'two')")
+RUN = types("run CONFIG")
+DATES = "CREATE TABLE t (id INT PRIMARY KEY, d DATE)"
+TRUST = "and this finds no row there: …, trust in that by [target] rules = "
 
 CASES = [
     Case(
@@ -88,6 +101,25 @@ CASES = [
         [*BEGUN, LATER, recreated, types("run CONFIG")],
         ANEW,
         [types(*LOADED)],
+    ),
+    Case(
+        "debezium is trusted where the upstream has calendar dates alone",
+        [changefeed_begins, upstream(DATES, "INSERT INTO t VALUES (1, '0100-01-01')"), RUN],
+        TRUST,
+        [trusts_if_none_is_found],
+        protocol="debezium",
+    ),
+    *(
+        Case(
+            f"debezium is not trusted where the upstream has {date}",
+            [changefeed_begins, upstream(DATES, f"INSERT INTO t VALUES (1, '{date}')"), RUN],  # noqa: S608
+            TRUST,
+            [trusts_if_none_is_found],
+            ends="stopped",
+            protocol="debezium",
+            on=("sqlite",),
+        )
+        for date in ("0000-00-00", "2024-00-10", "2024-10-00", "2023-02-31", "0099-12-31")
     ),
     Case(
         "a resolved ts is broken: the changefeed goes to a new topic",

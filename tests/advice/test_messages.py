@@ -164,9 +164,10 @@ CASES = [
     ),
     Case(
         "a topic is compacted",
-        [*BEGUN, LATER, cleans_up_by("compact"), types("run CONFIG")],
+        [*BEGUN, LATER, cleans_up_by("compact"), types("run CONFIG", "check CONFIG")],
         "topic … is compacted, which deletes changes: set cleanup.policy=delete there, and …",
         [cleans_up_by("delete"), types(*ANEW)],
+        also=("is compacted, which deletes changes: set cleanup.policy=delete there, and …",),
         kafka="real",
         on=("sqlite",),
     ),

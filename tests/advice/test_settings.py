@@ -3,6 +3,7 @@
 from support.advice import (
     Case,
     Scene,
+    as_ticdc_sends,
     changefeed_begins,
     copied,
     follow,
@@ -43,6 +44,39 @@ OTHER_SETTINGS = (
 )
 
 CASES = [
+    Case(
+        "a changefeed that never ran is started",
+        [changefeed_begins, upstream(T, "INSERT INTO t VALUES (1, 'one')"), types("status CONFIG")],
+        "changefeed … has no checkpoint in the target…; its first run or load writes one",
+        [types("run CONFIG")],
+    ),
+    Case(
+        "a changefeed that never ran is loaded",
+        [upstream(T, "INSERT INTO t VALUES (1, 'one')"), changefeed_begins, types("status CONFIG")],
+        "changefeed … has no checkpoint in the target…; its first run or load writes one",
+        [types_again("load CONFIG"), LATER, types("run CONFIG")],
+    ),
+    Case(
+        "tables that a wider filter takes are loaded",
+        [
+            upstream(*(f"CREATE TABLE {name} (id INT PRIMARY KEY)" for name in ("u", "v"))),
+            upstream("INSERT INTO u VALUES (1)", "INSERT INTO v VALUES (1)"),
+            *BEGUN,
+            sets(tables__filter="{schema}.*"),
+            LATER,
+            types("run CONFIG"),
+        ],
+        "if the filter was only widened, load the new tables: ticdc-consumer load CONFIG --table "
+        "SCHEMA.TABLE;",
+        [
+            types_again("load CONFIG --table {schema}.u"),
+            as_ticdc_sends(types("load CONFIG --table {schema}.u --table {schema}.v")),
+            LATER_STILL,
+            types("run CONFIG"),
+        ],
+        also=("[tables] filter also matches …, which must be loaded with the others: ",),
+        settings={"tables__filter": "{schema}.t"},
+    ),
     Case(
         "whoever forgot a changefeed goes on",
         [*BEGUN, types("forget CONFIG")],

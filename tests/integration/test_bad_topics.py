@@ -88,7 +88,7 @@ def test_a_first_start_needs_the_whole_log(
     run = command([feed], sqlite_url)
     outcome = run()
     assert outcome.code == 3
-    words = f"{feed.topic}[1] begins at offset 1: the log is incomplete; load a snapshot"
+    words = f"{feed.topic}[1] begins at offset 1: the log is incomplete; load all tables by"
     assert words in outcome.said
     assert run.rows("SELECT * FROM ticdc_checkpoint") == []
 

@@ -6,26 +6,34 @@ how that ends.
 
 import re
 import shlex
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, chdir
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, chdir, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any, Literal
 from unittest.mock import patch
 
 import pytest
 import sqlalchemy as sa
+from confluent_kafka import Consumer as KafkaConsumer
+from confluent_kafka import TopicPartition
 from ticdc_consumer import failpoints
+from ticdc_consumer.consumer import Consumer
+from ticdc_consumer.state.activity.stored import read
+from ticdc_consumer.targets import open_target
+from ticdc_consumer.targets.target import Target
+from ticdc_consumer.waiting import until
 from ticdc_encoder.column import ColumnType
+from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Ddl, Row, RowChange, Table, Value
 from ticdc_encoder.formats.elements import enum_reader
 from ticdc_encoder.sql.parser import parse_create_table
 from ticdc_encoder.values import FAMILIES
 
 from support.databases import own_schema
-from support.diagnoses import running
-from support.torture_cli import Command, Outcome
+from support.torture_cli import CHANGEFEED, Command, Outcome
 from support.torture_topics import Feed
 from support.upstream_tidb import Upstream
 
@@ -86,9 +94,7 @@ class Scene:
             table = _named(statement, {*known, *self._tables})
             definition = self._tables.get(table)
             ddl = Ddl(self.tidb.schema, table, statement, commit_ts, 0, definition)
-            everywhere = self.feed.protocol != "canal-json"
-            for partition in range(self.feed.partitions if everywhere else 1):
-                self.feed.send(partition, ddl)
+            self.feed.send_ddl(ddl)
             self.feed.resolve(commit_ts + 1)
 
     def _transact(self, statement: str) -> None:
@@ -188,8 +194,10 @@ class Scene:
         self.types(f"{START} --ddl-run {found[-1]} FILE")
 
     def begins_run(self, **settings: Any) -> None:
-        """A consumer that goes on until `ends_run`."""
-        self._running.enter_context(running(self.command, **self.settings, **settings))
+        """A consumer that goes on until it stops, or until `ends_run`; the target shows it."""
+        self._running.enter_context(going_on(self.command.consumer(**self.settings, **settings)))
+        with closing(open_target(self.command.target_url, to_look=True)) as target:
+            assert until(lambda: is_shown(target), 60)
 
     def ends_run(self) -> None:
         """Ends that consumer, if there is one."""
@@ -242,6 +250,29 @@ class Scene:
         assert self.code == 0, self.said
         outcome = self.command.command("verify", **self.settings)
         assert outcome.code == 0, outcome.printed
+
+
+@contextmanager
+def going_on(consumer: Consumer) -> Iterator[None]:
+    """A consumer that applies what comes, in a thread of its own, and is closed when it stops."""
+
+    def apply() -> None:
+        with suppress(TicdcError), consumer:  # the target shows it
+            list(consumer)
+
+    thread = Thread(target=apply)
+    thread.start()
+    try:
+        yield
+    finally:
+        consumer.stop()
+        thread.join()
+
+
+def is_shown(target: Target) -> bool:
+    """Whether a consumer runs, as the target knows."""
+    stored = read(target, CHANGEFEED)
+    return stored is not None and stored.running
 
 
 def _value(type_: ColumnType, text: str) -> Value:
@@ -298,6 +329,16 @@ def changefeed_begins(scene: Scene) -> None:
     scene.begin_changefeed()
 
 
+def retention(scene: Scene) -> None:
+    """The brokers delete all that was sent."""
+    kafka, topic = scene.feed.kafka, scene.feed.topic
+    client = KafkaConsumer({**kafka.config, "group.id": "ends"})
+    for partition in range(scene.feed.partitions):
+        _, end = client.get_watermark_offsets(TopicPartition(topic, partition))
+        kafka.delete_records(topic, partition, end)
+    client.close()
+
+
 def copied(table: str) -> Step:
     """The target gets a copy of the table's rows, as of a timestamp."""
 
@@ -344,6 +385,29 @@ def run_begins(**settings: Any) -> Step:
 def run_ends(scene: Scene) -> None:
     """Somebody ends it."""
     scene.ends_run()
+
+
+def as_ticdc_sends(step: Step, first: Step = lambda scene: None) -> Step:
+    """The step, while TiCDC sends what the `first` one changes, then a resolved ts each half
+    second."""
+
+    def meanwhile(scene: Scene) -> None:
+        done = Event()
+
+        def sends() -> None:
+            first(scene)
+            while not done.wait(0.5):
+                scene.feed.resolve(scene.tidb.ts())
+
+        thread = Thread(target=sends)
+        thread.start()
+        try:
+            step(scene)
+        finally:
+            done.set()
+            thread.join()
+
+    return meanwhile
 
 
 def types_again(line: str) -> Step:

@@ -105,7 +105,10 @@ class Feed:
         kind: int = 0,
         definition: Table | None = None,
     ) -> None:
-        ddl = Ddl(schema, table, query, ts(number), kind, definition)
+        self.send_ddl(Ddl(schema, table, query, ts(number), kind, definition))
+
+    def send_ddl(self, ddl: Ddl) -> None:
+        """To the partitions that the protocol sends it to."""
         everywhere = self.protocol != "canal-json"
         for partition in range(self.partitions if everywhere else 1):
             self.send(partition, ddl)

@@ -9,6 +9,7 @@ from ticdc_encoder.tso import duration, with_time
 from ticdc_consumer.check.context import Premises
 from ticdc_consumer.check.finding import Finding, fail, ok, warn
 from ticdc_consumer.check.sample import SAMPLE
+from ticdc_consumer.errors import LOAD_ANEW
 from ticdc_consumer.protocols import protocol_of
 from ticdc_consumer.source.kafka.brokers import topic_settings
 from ticdc_consumer.source.kafka.client import admin_settings
@@ -48,7 +49,9 @@ def _retention(subject: str, settings: dict[str, str]) -> Iterator[Finding]:
     policy = settings.get("cleanup.policy", "delete")
     if "compact" in policy:
         yield fail(
-            subject, "is compacted, which deletes changes: set cleanup.policy=delete, start anew"
+            subject,
+            "is compacted, which deletes changes: set cleanup.policy=delete there, and "
+            f"{LOAD_ANEW}",
         )
     milliseconds = int(settings.get("retention.ms", "-1"))
     size = int(settings.get("retention.bytes", "-1"))

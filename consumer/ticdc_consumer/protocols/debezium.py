@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ticdc_encoder.column import Column
 from ticdc_encoder.event import Table, Value
 from ticdc_encoder.formats import FORMATS, debezium
+from ticdc_encoder.sql.renamed import quoted
 
 from ticdc_consumer.config.choices import CALENDAR_DATES
 from ticdc_consumer.config.reading import ReadSettings
@@ -55,24 +56,35 @@ def _may_be_control(key: bytes | None, value: bytes | None) -> bool:
 
 def _refuse(table: Table, rules: frozenset[str]) -> None:
     for column in table.columns:
-        if reason := _loss(column, rules):
+        if reason := _loss(table, column, rules):
             raise Stop(f"{table.schema}.{table.name}.{column.name}: debezium {reason}")
 
 
-def _loss(column: Column, rules: frozenset[str]) -> str | None:
+def _loss(table: Table, column: Column, rules: frozenset[str]) -> str | None:
     kind = column.type.name
     if column.nullable and column.default is not None:
         return "sends its DEFAULT for NULL: make it NOT NULL, or drop the DEFAULT"
     if kind in ("date", "datetime") and CALENDAR_DATES not in rules:
         return (
             "sends other dates for 0000-00-00 and the like, and for years below 100: use "
-            "canal-json; or, if no row upstream has such a date, and its sql_mode refuses new ones "
-            "(NO_ZERO_DATE, NO_ZERO_IN_DATE; years below 100 are never refused), trust in that by "
+            "canal-json; or, if upstream's sql_mode refuses such dates (NO_ZERO_DATE, "
+            "NO_ZERO_IN_DATE; years below 100 are never refused), and this finds no row there: "
+            f"{_other_dates(table, column)}, trust in that by "
             f'[target] rules = ["{CALENDAR_DATES}"]'
         )
     if kind in ("enum", "set") and "" in column.type.elements:
         return f"sends the member '' of {kind.upper()} like its invalid, or empty, value"
     return None
+
+
+def _other_dates(table: Table, column: Column) -> str:
+    """A query of rows whose date debezium sends as another. DATE_ADD gives NULL for a date that is
+    in no calendar, in every sql_mode of TiDB."""
+    name = quoted(column.name)
+    return (
+        f"SELECT * FROM {quoted(table.schema)}.{quoted(table.name)} WHERE "  # noqa: S608
+        f"{name} < '0100-01-01' OR {name} IS NOT NULL AND DATE_ADD({name}, INTERVAL 0 DAY) IS NULL"
+    )
 
 
 def _complete(source: Table, definition: Table | None, described: "TargetTable") -> Table:

@@ -67,7 +67,8 @@ def require(gaps: Iterable[Gap]) -> None:
         raise Stop(f"{gap.subject} {gap.text}")
 
 
-LOAD_A_SNAPSHOT = "load a snapshot and start with --from-ts TS"
+_LOAD = "load all tables by: ticdc-consumer load CONFIG --replace"
+LOAD_A_SNAPSHOT = f"{_LOAD}, or, if they hold the rows of a snapshot, start with --from-ts TS"
 
 
 def gaps_of_whole(log: Log, instead: str = LOAD_A_SNAPSHOT) -> Iterator[Gap]:
@@ -95,13 +96,14 @@ def gaps_before_snapshot(
             record = record_at(topic_partition, begin)
         if record is None:
             yield _gap(
-                topic_partition, f"retains nothing: what was cut off may be later than {from_ts}"
+                topic_partition,
+                f"retains nothing: what was cut off may be later than {from_ts}; {_LOAD}",
             )
         elif record.time >= bound:
             yield _gap(
                 topic_partition,
                 f"begins at offset {begin}, whose record is not older than the snapshot {from_ts} "
-                "by limits.clock_skew: rows may be lost; load a newer one",
+                f"by limits.clock_skew: rows may be lost; take a newer one, or {_LOAD}",
             )
 
 

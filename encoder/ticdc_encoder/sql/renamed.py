@@ -35,17 +35,18 @@ def renamed(query: str, schema: str, target: Callable[[str, str], Name]) -> str:
     if tokens.database():
         mention = tokens.name()
         routed = target(mention.table, "")[0]
-        return query if routed == mention.table else _replaced(query, [(mention, _quoted(routed))])
+        return query if routed == mention.table else _replaced(query, [(mention, quoted(routed))])
     mentions = list(tokens.tables())
     sources = [(mention.schema or schema, mention.table) for mention in mentions]
     targets = [target(*source) for source in sources]
     if targets == sources:
         return query
-    texts = [f"{_quoted(of[0])}.{_quoted(of[1])}" for of in targets]
+    texts = [f"{quoted(of[0])}.{quoted(of[1])}" for of in targets]
     return _replaced(query, list(zip(mentions, texts, strict=True)))
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """A name as TiDB writes it in SQL."""
     return "`" + name.replace("`", "``") + "`"
 
 

@@ -174,7 +174,7 @@ def test_a_log_that_lost_its_beginning_is_told(kafka: Kafka, sqlite_url: str) ->
     kafka.delete_records(topic, 1, 3)
     (words,) = lines(report(options(kafka, topic, sqlite_url)), "fail")
     assert words.startswith(
-        f"{topic}[1]: begins at offset 3: the log is incomplete; load a snapshot"
+        f"{topic}[1]: begins at offset 3: the log is incomplete; load all tables by"
     )
 
 
@@ -185,7 +185,8 @@ def test_a_snapshot_must_be_younger_than_the_first_message(kafka: Kafka, sqlite_
     old = report(options(kafka, topic, sqlite_url, from_ts=429918007904436226))
     assert lines(old, "fail") == [
         f"{topic}[1]: begins at offset 3, whose record is not older than the snapshot "
-        "429918007904436226 by limits.clock_skew: rows may be lost; load a newer one"
+        "429918007904436226 by limits.clock_skew: rows may be lost; take a newer one, or "
+        "load all tables by: ticdc-consumer load CONFIG --replace"
     ]
     create_shop(sqlite_url)
     young = report(options(kafka, topic, sqlite_url, from_ts=(1 << 63)))

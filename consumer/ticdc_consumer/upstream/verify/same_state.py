@@ -64,11 +64,11 @@ def _await(side: Side, resolved_ts: int, deadline: Deadline) -> int:
 
 
 def _apart(one: Side, at: int, other: Side, reached: int) -> Stop:
-    behind, goal = (other, at) if reached < at else (one, reached)
+    least, goal = sorted((at, reached))
     names = one.options.changefeed, other.options.changefeed
     return Stop(
         f"changefeeds {' and '.join(names)} did not reach the same R within {PATIENCE:.0f} s: they "
-        f"are at {with_time(at)} and {with_time(reached)}; end both consumers, bring "
-        f"{behind.options.changefeed} to the other's R by: ticdc-consumer run CONFIG --until "
-        f"{goal}, and verify before they start again"
+        f"are at {with_time(at)} and {with_time(reached)}; end both consumers, bring the one that "
+        f"is at {least} to the other's R by: ticdc-consumer run CONFIG --until {goal}, and verify "
+        "before they start again"
     )

@@ -33,9 +33,6 @@ from ticdc_consumer.upstream.verify.target_state import TargetState, ddl_since, 
 
 ROUNDS = 5
 """How often tables are read anew because a DDL came while they were read."""
-_LOADING = (
-    "its load is not finished: finish it by ticdc-consumer load CONFIG --table, then verify again"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +138,7 @@ class _Round:
             return pair(target, self._options, self._where, table)
         except NotInTarget as missing:
             loading = LoadNotes(target, self._options.changefeed).filled()
-            problem = _LOADING if _name(table) in loading else str(missing)
+            problem = _unfinished(_name(table)) if _name(table) in loading else str(missing)
             return self._problem(_name(table), "", problem)
         except Stop as refusal:
             return self._problem(_name(table), "", f"cannot be compared: {reason(refusal, table)}")
@@ -237,6 +234,13 @@ class _Round:
                 return self._problem(_name(both.table), both.layout.relation, problem)
             raise
         return TableReport.of(both, outcome, state.resolved_ts)
+
+
+def _unfinished(name: TableName) -> str:
+    return (
+        "its load is not finished: finish it by ticdc-consumer load CONFIG --table "
+        f"{'.'.join(name)}, then verify again"
+    )
 
 
 def _name(table: Table) -> TableName:

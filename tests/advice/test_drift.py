@@ -32,13 +32,14 @@ ADDS_THE_SAME = "ALTER TABLE u ADD COLUMN w INT DEFAULT 7"
 """A DDL that waits where there is such a column already."""
 
 
-def once_a_repair_is_asked_for(statement: str) -> Step:
-    """A statement of the upstream, which stops what the repair waits for."""
+def once_a_repair_is_asked_for(*steps: Step) -> Step:
+    """What stops the consumer, or one of its tables, before it repairs."""
 
     def step(scene: Scene) -> None:
         asked = "SELECT 1 FROM ticdc_repair WHERE state = 'pending'"
         assert until(lambda: bool(scene.command.rows(asked)), 60)
-        scene.upstream(statement)
+        for each in steps:
+            each(scene)
 
     return step
 
@@ -113,7 +114,7 @@ CASES = [
             types("run CONFIG"),
             target(TAKEN, "ALTER TABLE u ADD COLUMN w INT"),
             run_begins(),
-            as_ticdc_sends(types(REPAIR), once_a_repair_is_asked_for(ADDS_THE_SAME)),
+            as_ticdc_sends(types(REPAIR), once_a_repair_is_asked_for(upstream(ADDS_THE_SAME))),
         ],
         "DDL … is pending: run it, and repair then",
         [
@@ -169,11 +170,13 @@ CASES = [
             changefeed_begins,
             upstream(PEOPLE, ROWS),
             types("run CONFIG"),
-            target(TAKEN, "UPDATE people SET mail = 'wrong' WHERE id = 2"),
+            target("UPDATE people SET mail = 'wrong' WHERE id = 2"),
             run_begins(on_error__quarantine=True),
             as_ticdc_sends(
                 types(REPAIR),
-                once_a_repair_is_asked_for("INSERT INTO people VALUES (3, 'new')"),
+                once_a_repair_is_asked_for(
+                    target(TAKEN), upstream("INSERT INTO people VALUES (3, 'new')")
+                ),
             ),
         ],
         "it is set aside: load it by ticdc-consumer release CONFIG … --load, then verify again",

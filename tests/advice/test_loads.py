@@ -104,6 +104,7 @@ def dumped(scene: Scene) -> None:
     dump(scene.tidb, scene.folder / "dump")
 
 
+FROM_DUMP = "load CONFIG --set source.dump=dump"
 LOADS_ALL = "load all tables by: ticdc-consumer load CONFIG --replace"
 NO_SKEW = {"limits__clock_skew": "0"}
 CHANGE_AGAIN = upstream("INSERT INTO t VALUES (4, 'four')")
@@ -252,25 +253,20 @@ CASES = [
         on=("sqlite", "postgresql"),
     ),
     Case(
-        "a load that was begun from the TiDB goes on without the dump",
-        [*OLD, killed("load CONFIG", "L2"), dumped, types("load CONFIG --set source.dump=dump")],
+        "a load that was begun from a dump goes on with it",
+        [*OLD, dumped, killed(FROM_DUMP, "L2"), CHANGE, types("load CONFIG")],
         " to go on, or give it up by: ticdc-consumer forget CONFIG",
         [
-            hears("the load was begun from [source] upstream: leave dump out to go on"),
-            types_again("load CONFIG"),
-            CHANGE,
+            hears("the load was begun from [source] dump"),
+            types_again(FROM_DUMP),
             types("run CONFIG"),
         ],
     ),
     Case(
-        "a load that was begun from the TiDB is given up for the dump",
-        [*OLD, killed("load CONFIG", "L2"), dumped, types("load CONFIG --set source.dump=dump")],
+        "a load that was begun from a dump is given up",
+        [*OLD, dumped, killed(FROM_DUMP, "L2"), CHANGE, types("load CONFIG")],
         " to go on, or give it up by: ticdc-consumer forget CONFIG",
-        [
-            types("forget CONFIG", "load CONFIG --replace"),
-            CHANGE,
-            types("run CONFIG"),
-        ],
+        [types("forget CONFIG", "load CONFIG --replace", "run CONFIG")],
     ),
     Case(
         "a table whose load was cut off is compared when it is loaded",

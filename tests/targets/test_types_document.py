@@ -9,7 +9,7 @@ import pytest
 from ticdc_consumer.config.choices import LOSSY_RULES
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets.mysql import types as mysql
-from ticdc_consumer.targets.mysql.collations import NO_COARSER, new_collation
+from ticdc_consumer.targets.mysql.collations import NO_COARSER
 from ticdc_consumer.targets.mysql.create import create_table
 from ticdc_consumer.targets.mysql.dialects import MARIADB, MYSQL, TIDB
 from ticdc_consumer.targets.mysql.generated import writer_of
@@ -57,6 +57,7 @@ def table(*header: str) -> list[dict[str, str]]:
 
 NEW = table("TiDB", "SQLite", "PostgreSQL", "MySQL", "MariaDB", "Exactness")
 OF_TIDB = table("TiDB", "TiDB as a target")
+CHARACTER_SETS = table("TiDB", "MySQL, MariaDB", "TiDB as a target", "Why")
 COLLATIONS = table("Upstream", "MySQL", "MariaDB")
 RULES = table("Rule", "Target", "What it does")
 
@@ -70,7 +71,7 @@ def in_code(target: str, column: Column) -> str:
         new_type = CODE[target](column)
     except Stop:
         return "refused"
-    return re.sub(r" character set utf8mb4 collate \w+$", "", new_type)
+    return re.sub(r" character set \w+ collate \w+$", "", new_type)
 
 
 @pytest.mark.parametrize("target", ["SQLite", "PostgreSQL", "MySQL", "MariaDB"])
@@ -130,9 +131,24 @@ def test_every_type_is_in_the_document() -> None:
 @pytest.mark.parametrize("row", COLLATIONS, ids=[row["Upstream"] for row in COLLATIONS])
 def test_a_new_column_has_the_collation_of_the_document(row: dict[str, str]) -> None:
     collation = "utf8mb4_turkish_ci" if row["Upstream"] == "any other" else row["Upstream"]
-    type_ = ColumnType("varchar", length=9, collation=collation)
-    assert new_collation(type_, MYSQL) == row["MySQL"]
-    assert new_collation(type_, MARIADB) == row["MariaDB"]
+    charset = collation.partition("_")[0]
+    column = Column("c", ColumnType("varchar", length=9, charset=charset, collation=collation))
+    for target in ("MySQL", "MariaDB"):
+        assert CODE[target](column).rpartition(" ")[2] == row[target]
+
+
+@pytest.mark.parametrize("row", CHARACTER_SETS, ids=[row["TiDB"] for row in CHARACTER_SETS])
+def test_a_new_column_has_the_character_set_of_the_document(row: dict[str, str]) -> None:
+    column = defined(f"TEXT CHARACTER SET {row['TiDB']}").column("c")
+    for target in ("MySQL", "MariaDB", "TiDB as a target"):
+        words = CODE[target](column).split(" ")
+        kept = words[words.index("set") + 1] if "set" in words else words[0]
+        assert kept == row["TiDB as a target" if target == "TiDB as a target" else "MySQL, MariaDB"]
+
+
+def test_every_character_set_of_the_servers_is_in_the_document() -> None:
+    of_servers = {name for dialect in (MYSQL, MARIADB, TIDB) for name, _ in dialect.charsets}
+    assert of_servers <= {row["TiDB"] for row in CHARACTER_SETS}
 
 
 def test_every_collation_that_is_known_is_in_the_document() -> None:

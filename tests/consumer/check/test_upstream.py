@@ -65,7 +65,7 @@ REFUSED = {
     "postgresql": {"keyless": "no valid key", "zero": "holds a zero or partial date"},
     "mariadb": {"keyless": "no valid key", "wide": WIDE, "vectors": "no VECTOR"},
     "mysql": {"keyless": "no valid key", "wide": WIDE, "alike": WIDE, "vectors": "no VECTOR"},
-    "tidb": {"keyless": "no valid key", "wide": WIDE, "alike": WIDE},
+    "tidb": {"keyless": "no valid key"},
 }
 
 

@@ -618,6 +618,7 @@ def test_a_row_longer_than_mysql_allows_is_laid_out_as_text(target: MySql) -> No
     assert [tuple(values)] == contents(target, layout)
 
 
+@pytest.mark.parametrize("url", ["mysql", "mariadb"], indirect=True)
 def test_a_key_too_long_for_mysql_is_told(target: MySql) -> None:
     table = defined("CREATE TABLE t (id VARCHAR(3000) CHARSET latin1 PRIMARY KEY)")
     with pytest.raises(Stop, match=r"key PRIMARY \(id\) takes 12000 bytes"):

@@ -15,6 +15,16 @@ from ticdc_encoder import Column, ColumnType
 from ticdc_encoder.sql.parser import parse_create_table
 
 BIN = " character set utf8mb4 collate utf8mb4_bin"
+ASCII = " character set ascii collate ascii_bin"
+UTF8 = " character set utf8mb3 collate utf8mb3_bin"
+UTF8_CI = " character set utf8mb3 collate utf8mb3_general_ci"
+
+
+CI = " character set utf8mb4 collate utf8mb4_general_ci"
+
+
+def own(collation: str) -> str:
+    return f" character set {collation.partition('_')[0]} collate {collation}"
 
 
 def declared(type_: str) -> ColumnType:
@@ -49,14 +59,8 @@ NEW_COLUMNS = [
     ("char", "char(1)" + BIN),
     ("char(0)", "char(0)" + BIN),
     ("varchar(16383)", "varchar(16383)" + BIN),
-    ("varchar(20) charset latin1", "varchar(20)" + BIN),
-    ("varchar(20000) charset latin1", "mediumtext" + BIN),
-    ("varchar(20) charset gbk", "varchar(20)" + BIN),
     ("tinytext", "tinytext" + BIN),
-    ("tinytext charset gbk", "text" + BIN),
-    ("text charset latin1", "mediumtext" + BIN),
-    ("text charset ascii", "text" + BIN),
-    ("longtext charset gbk", "longtext" + BIN),
+    ("text charset ascii", "text" + ASCII),
     ("binary(8)", "binary(8)"),
     ("varbinary(300)", "varbinary(300)"),
     ("mediumblob", "mediumblob"),
@@ -85,22 +89,40 @@ DIFFERENCES = [
         "varchar(9) character set utf8mb4 collate utf8mb4_nopad_bin",
         "varchar(9) character set utf8mb4 collate utf8mb4_0900_bin",
     ),
-    (
-        "varchar(9) collate utf8_unicode_ci",
-        "varchar(9) character set utf8mb4 collate utf8mb4_bin",
-        "varchar(9) character set utf8mb4 collate utf8mb4_bin",
-        "varchar(9) character set utf8mb4 collate utf8mb4_unicode_ci",
-    ),
     *[
-        (f"varchar(9) collate {given}", *[f"varchar(9) character set utf8mb4 collate {new}"] * 3)
-        for given, new in (
-            ("utf8mb4_general_ci", "utf8mb4_general_ci"),
-            ("utf8_general_ci", "utf8mb4_general_ci"),
-            ("utf8_bin", "utf8mb4_bin"),
-            ("gbk_chinese_ci", "utf8mb4_bin"),
-            ("gbk_bin", "utf8mb4_bin"),
-            ("latin1_bin", "utf8mb4_bin"),
-            ("ascii_bin", "utf8mb4_bin"),
+        (type_, other, other, tidb)
+        for type_, other, tidb in (
+            ("varchar(9) collate utf8mb4_general_ci", *["varchar(9)" + CI] * 2),
+            ("varchar(9) charset utf8", "varchar(9)" + UTF8, "varchar(9)" + own("utf8_bin")),
+            (
+                "varchar(9) collate utf8_general_ci",
+                "varchar(9)" + UTF8_CI,
+                "varchar(9)" + own("utf8_general_ci"),
+            ),
+            (
+                "varchar(9) collate utf8_unicode_ci",
+                "varchar(9)" + UTF8,
+                "varchar(9)" + own("utf8_unicode_ci"),
+            ),
+            (
+                "varchar(20000) charset utf8",
+                "varchar(20000)" + UTF8,
+                "varchar(20000)" + own("utf8_bin"),
+            ),
+            ("varchar(21845) charset utf8", "mediumtext" + UTF8, "mediumtext" + own("utf8_bin")),
+            ("text charset utf8", "text" + UTF8, "text" + own("utf8_bin")),
+            ("varchar(9) charset latin1", "varchar(9)" + BIN, "varchar(9)" + own("latin1_bin")),
+            (
+                "varchar(20000) charset latin1",
+                "mediumtext" + BIN,
+                "varchar(20000)" + own("latin1_bin"),
+            ),
+            ("text charset latin1", "mediumtext" + BIN, "text" + own("latin1_bin")),
+            ("varchar(9) charset gbk", "varchar(9)" + BIN, "varchar(9)" + own("gbk_chinese_ci")),
+            ("varchar(9) collate gbk_bin", "varchar(9)" + BIN, "varchar(9)" + own("gbk_bin")),
+            ("tinytext charset gbk", "text" + BIN, "tinytext" + own("gbk_chinese_ci")),
+            ("longtext charset gbk", "longtext" + BIN, "longtext" + own("gbk_chinese_ci")),
+            ("enum('a') charset utf8", *["enum('a')" + BIN] * 2),
         )
     ],
 ]
@@ -259,7 +281,9 @@ def test_null_is_watched_for_where_mariadb_would_store_the_current_time() -> Non
 
 CHARSETS = [
     ("utf8mb4_general_ci", None, True),
-    ("utf8mb3_general_ci", None, False),
+    ("utf8mb3_general_ci", None, True),
+    ("utf8mb3_general_ci", "utf8mb4", False),
+    ("ascii_bin", "utf8", False),
     ("utf8_bin", "utf8", True),
     ("utf8mb3_bin", "gbk", True),
     ("latin1_swedish_ci", "latin1", False),

@@ -13,11 +13,18 @@ from ticdc_encoder.event import Table
 
 from ticdc_consumer.errors import Unsupported, ValuesNotSent
 from ticdc_consumer.targets.layout import TargetName
+from ticdc_consumer.targets.mysql.collations import kept_charset
 from ticdc_consumer.targets.mysql.create import MySqlColumn, MySqlTable, add_reference, shape
 from ticdc_consumer.targets.mysql.dialects import Dialect
 from ticdc_consumer.targets.mysql.primary_key import rebuilt, refusal
 from ticdc_consumer.targets.mysql.quoting import quote_name, string_literal
-from ticdc_consumer.targets.mysql.steps import AlterStep, OrderedClauses, Progress, done
+from ticdc_consumer.targets.mysql.steps import (
+    AlterStep,
+    OrderedClauses,
+    Progress,
+    catalog_columns,
+    done,
+)
 from ticdc_consumer.targets.mysql.types import CatalogType
 from ticdc_consumer.targets.schema.alter import (
     Alteration,
@@ -53,12 +60,29 @@ class MySqlAlteration(TableAlteration):
     def __init__(self, dialect: Dialect, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.dialect = dialect
-        self.before = shape(dialect, self.evolved.before)
-        self.old = shape(dialect, self.differences.old)
-        self.new = shape(dialect, self.evolved.after)
+        wide = self._wide()
+        self.before = shape(dialect, self.evolved.before, wide)
+        sources = self.evolved.sources
+        wide_now = {name for name, source in sources.items() if source in wide}
+        self.old = shape(dialect, self.differences.old, wide_now)
+        self.new = shape(dialect, self.evolved.after, wide_now)
         self.keys = index_changes(self.before.indexes, self.old.indexes, self.new.indexes)
         self.left: list[AlterStep] = []
         self.mode = ""
+
+    def _wide(self) -> set[str]:
+        """The columns of the table before, by their names of then, that are utf8mb4 here although a
+        new table would keep upstream's character set: an earlier release created them, or a user.
+        They stay so."""
+        catalog = catalog_columns(self.target, self.dialect, (self.schema, self.name))
+        now = {source: name for name, source in self.evolved.sources.items()}
+        found = set()
+        for column in self.evolved.before.columns:
+            present = catalog.get(column.name) or catalog.get(now.get(column.name, ""))
+            collation = present.collation if present is not None else None
+            if kept_charset(column.type, self.dialect) and (collation or "").startswith("utf8mb4_"):
+                found.add(column.name)
+        return found
 
     def alteration(self) -> Alteration:
         """What a crash left of it. Raises `Stop` also if the table is neither as it was before nor

@@ -84,8 +84,23 @@ def ignores_letters(collation: str | None, dialect: Dialect) -> bool:
     return collation in _0900_CI and dialect.name != TIDB.name
 
 
+def kept_charset(type_: ColumnType, dialect: Dialect) -> str | None:
+    """What upstream's character set is called here, if a new column has it."""
+    if type_.name not in TEXTS or upstream_collation(type_) not in NO_COARSER:
+        return None
+    return dict(dialect.charsets).get(type_.charset or "")
+
+
+def kept_collation(type_: ColumnType, charset: str, dialect: Dialect) -> str:
+    """The collation of a new column that keeps upstream's character set."""
+    upstream = upstream_collation(type_)
+    if dialect.name == TIDB.name:
+        return upstream
+    return f"{charset}_general_ci" if upstream == "utf8_general_ci" else f"{charset}_bin"
+
+
 def new_collation(type_: ColumnType, dialect: Dialect) -> str:
-    """The collation of a new column, which is utf8mb4 whatever upstream's character set is."""
+    """The collation of a new column that is utf8mb4, whatever upstream's character set is."""
     upstream = upstream_collation(type_)
     if upstream == "utf8mb4_0900_ai_ci":
         return dialect.no_pad_ci

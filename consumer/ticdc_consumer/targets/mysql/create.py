@@ -1,7 +1,7 @@
 """CREATE TABLE for an upstream table, in this dialect's words."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ticdc_encoder.column import BINARIES, TEXTS, Column, Index
@@ -12,7 +12,7 @@ from ticdc_consumer.targets.layout import Reference
 from ticdc_consumer.targets.mysql.dialects import Dialect
 from ticdc_consumer.targets.mysql.generated import writer_of
 from ticdc_consumer.targets.mysql.quoting import quote_name, string_literal
-from ticdc_consumer.targets.mysql.types import CatalogType, column_type
+from ticdc_consumer.targets.mysql.types import CatalogType, bytes_of_character, column_type
 from ticdc_consumer.targets.schema.conversions import CAPACITIES
 from ticdc_consumer.targets.schema.defaults import constant
 from ticdc_consumer.targets.schema.generated import reads, virtual_columns
@@ -87,13 +87,17 @@ class MySqlTable:
     indexes: dict[str, MySqlIndex]
 
 
-def shape(dialect: Dialect, table: Table) -> MySqlTable:
+def shape(dialect: Dialect, table: Table, wide: Collection[str] = ()) -> MySqlTable:
+    """`wide` are the columns that are utf8mb4 whatever upstream's character set is."""
     computed = virtual_columns(table, writer_of(dialect)).expressions
     columns = [c for c in table.columns if c.generated != "virtual" or c.name in computed]
+    types = {c.name: column_type(c, dialect, wide=c.name in wide) for c in columns}
     indexes = [
-        _whole(index, table, dialect) for index in table.indexes if _can_keep(index, columns)
+        _whole(index, table, dialect, types)
+        for index in table.indexes
+        if _can_keep(index, columns)
     ]
-    types = _within_a_row(columns, indexes, dialect)
+    types = _within_a_row(columns, indexes, types)
     return MySqlTable(
         {
             c.name: MySqlColumn(types[c.name], c.nullable, _default(c, types[c.name], dialect))
@@ -136,25 +140,27 @@ def _require_short_keys(dialect: Dialect, created: MySqlTable, table: Table) -> 
     wide = {column.name for column in table.columns if column.type.charset == "utf8mb4"}
     for name, index in created.indexes.items():
         types = [(created.columns[of].type, length) for of, length in index.parts]
-        size = sum(_least_bytes(type_, length, 4) for type_, length in types)
+        size = sum(_least_bytes(type_, length) for type_, length in types)
         if size <= _LONGEST_KEY or (dialect.long_unique_keys and not index.primary):
             continue
+        in_utf8mb4 = any(" character set utf8mb4 " in type_ for type_, _ in types)
         narrow = sum(_least_bytes(type_, length, 3) for type_, length in types) <= _LONGEST_KEY
         by_hand = "create the table with these columns in utf8mb3, which takes fewer, or "
         raise Unsupported(
-            f"key {name} ({', '.join(index.columns)}) takes {size} bytes with its texts in "
-            f"utf8mb4, and {dialect.name} takes {_LONGEST_KEY}; "
+            f"key {name} ({', '.join(index.columns)}) takes {size} bytes"
+            f"{' with its texts in utf8mb4' if in_utf8mb4 else ''}, and {dialect.name} takes "
+            f"{_LONGEST_KEY}; "
             + (by_hand if narrow and not wide.intersection(index.columns) else "")
             + "leave the table out by [tables] filter"
         )
 
 
-def _least_bytes(type_: str, length: int | None, of_character: int) -> int:
-    """What a column takes in a key at least."""
+def _least_bytes(type_: str, length: int | None, most: int = 4) -> int:
+    """What a column takes in a key at least, with so many bytes for a character at most."""
     parsed = CatalogType.parse(type_)
     size = length or parsed.number(0)
     if parsed.name in TEXTS:
-        return size * of_character
+        return size * min(bytes_of_character(type_), most)
     return size if parsed.name in BINARIES else 1
 
 
@@ -207,13 +213,13 @@ def _can_keep(index: Index, columns: Sequence[Column]) -> bool:
     )
 
 
-def _whole(index: Index, table: Table, dialect: Dialect) -> Index:
+def _whole(index: Index, table: Table, dialect: Dialect, types: Mapping[str, str]) -> Index:
     """The key that identifies rows, over whole columns if the server takes it so: only such a key
     lets rows be written by an upsert."""
     if not (index.unique and index.columns == table.handle_key):
         return index
     columns = [table.column(name) for name in index.columns]
-    size = sum(_least_bytes(column_type(column, dialect), None, 4) for column in columns)
+    size = sum(_least_bytes(types[name], None) for name in index.columns)
     is_short = size <= _LONGEST_KEY or (dialect.long_unique_keys and not index.primary)
     if is_short and not any(column.type.name in CAPACITIES for column in columns):
         return replace(index, lengths=())
@@ -225,11 +231,11 @@ def _lengths(index: Index) -> tuple[int | None, ...]:
 
 
 def _within_a_row(
-    columns: Sequence[Column], indexes: Sequence[Index], dialect: Dialect
+    columns: Sequence[Column], indexes: Sequence[Index], new_types: Mapping[str, str]
 ) -> dict[str, str]:
     """The columns' types; if a row would be too long, the longest VARCHAR and VARBINARY that
     no index needs become TEXT and BLOB, which hold the same."""
-    types = {column.name: column_type(column, dialect) for column in columns}
+    types = dict(new_types)
     indexed = {name for index in indexes for name in index.columns}
     longest = sorted(
         (column for column in columns if column.type.name in ("varchar", "varbinary")),
@@ -251,7 +257,7 @@ def _bytes(type_: str) -> int:
     parsed = CatalogType.parse(type_)
     match parsed.name:
         case "varchar" | "char":
-            return parsed.number(0) * 4 + 2
+            return parsed.number(0) * bytes_of_character(type_) + 2
         case "varbinary" | "binary":
             return parsed.number(0) + 2
         case "decimal":
@@ -262,7 +268,7 @@ def _bytes(type_: str) -> int:
 
 def _short_enough(index: Index, types: dict[str, str]) -> bool:
     size = sum(
-        length * 4 if length else _bytes(types[name])
+        length * bytes_of_character(types[name]) if length else _bytes(types[name])
         for name, length in zip(index.columns, _lengths(index), strict=True)
     )
     return size <= _LONGEST_KEY

@@ -35,6 +35,9 @@ class Dialect:
     `dependent_clauses`: whether a clause of an ALTER TABLE may build upon another one of it.
     `lower_name`: what a server that has lower_case_table_names makes of a table's name; it looks at
     each letter alone.
+    `charsets`: TiDB's character sets of CHAR, VARCHAR and TEXT that a new column keeps, with their
+    names here, since they have the same characters and hold the same texts apart. TiDB's latin1
+    holds all of Unicode, and its gbk 80 characters more than that of MySQL and MariaDB.
     `long_unique_keys`: whether a unique key that is too long becomes one of hashes.
     `clustered_keys`: whether a table is created with a primary key that is, or is not, the place of
     its rows.
@@ -69,6 +72,7 @@ class Dialect:
     )
     text_defaults: bool = True
     dependent_clauses: bool = True
+    charsets: tuple[tuple[str, str], ...] = (("utf8", "utf8mb3"), ("ascii", "ascii"))
     long_unique_keys: bool = False
     clustered_keys: bool = False
     lower_name: str = "LOWER(CONVERT(%s USING utf8) COLLATE utf8_general_ci)"
@@ -134,6 +138,7 @@ TIDB = Dialect(
         ("tidb_super_read_only", ("RESTRICTED_REPLICA_WRITER_ADMIN",)),
     ),
     text_defaults=False,
+    charsets=tuple((name, name) for name in ("utf8", "ascii", "latin1", "gbk")),
     dependent_clauses=False,
     clustered_keys=True,
     settings=("SET SESSION tidb_txn_mode = 'pessimistic'",),

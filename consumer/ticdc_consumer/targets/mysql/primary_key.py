@@ -83,11 +83,16 @@ def _stored_alike(old: str, new: str) -> bool:
     if before.name in _INTEGERS and after.name in _INTEGERS:
         wider = _INTEGERS.index(after.name) >= _INTEGERS.index(before.name)
         return wider and before.unsigned == after.unsigned
-    if before.name != after.name or _parts(old)[1] != _parts(new)[1]:
+    if before.name != after.name or not _same_bytes(_parts(old)[1], _parts(new)[1]):
         return False
     if before.name in _LABELLED:
         return _parts(new)[0].startswith(f"{_parts(old)[0]},")
     return before.name in _GROWING and after.number(0) >= before.number(0)
+
+
+def _same_bytes(old: str, new: str) -> bool:
+    """Whether texts of these character sets and collations are stored alike, also in an index."""
+    return new in (old, re.sub(r"\b(utf8|latin1)(?=[ _])", "utf8mb4", old))
 
 
 def _parts(type_: str) -> tuple[str, str]:

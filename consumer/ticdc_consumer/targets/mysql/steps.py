@@ -150,7 +150,7 @@ def done(
     crash would leave it unknown."""
     states = [table, *(step.after for step in steps)]
     facts = [_facts(state) for state in states]
-    catalog = _catalog_columns(target, dialect, name)
+    catalog = catalog_columns(target, dialect, name)
     now = {**_column_facts(catalog), **_catalog_keys(target, dialect, name)}
     every = {fact for each in facts for fact in each}
     differing = sorted(f for f in every if any(each.get(f) != facts[0].get(f) for each in facts))
@@ -273,7 +273,7 @@ def _facts(table: MySqlTable) -> Facts:
     return facts
 
 
-def _catalog_columns(
+def catalog_columns(
     target: Target, dialect: Dialect, table: TargetName
 ) -> dict[str, CatalogColumn]:
     with target.errors():
@@ -319,7 +319,9 @@ def _column(type_: str, collation: str | None, nullable: bool) -> str:
     type_name = name.lower()
     if arguments and type_name not in _WIDTH_MEANS_NOTHING:
         type_name += f"({arguments})"
-    words = [type_name, rest.strip().lower(), collation or "", "" if nullable else "not null"]
+    # Releases differ in what they call utf8mb3.
+    collation = re.sub(r"^utf8_", "utf8mb3_", collation or "")
+    words = [type_name, rest.strip().lower(), collation, "" if nullable else "not null"]
     return " ".join(word for word in words if word)
 
 

@@ -12,7 +12,7 @@ from ticdc_consumer.config.choices import SAME_COLLATIONS, VECTOR_AS_TEXT
 from ticdc_consumer.errors import ALTER_IT, Stop, Unsupported
 from ticdc_consumer.targets.column_mapping import require_labels
 from ticdc_consumer.targets.layout import TargetColumn
-from ticdc_consumer.targets.mysql.collations import new_collation
+from ticdc_consumer.targets.mysql.collations import kept_charset, kept_collation, new_collation
 from ticdc_consumer.targets.mysql.dialects import Dialect
 from ticdc_consumer.targets.mysql.quoting import string_literal
 from ticdc_consumer.targets.schema.conversions import CAPACITIES
@@ -23,27 +23,31 @@ WARY_TEXT = "text:wary"
 """The codec of text without the letters that a unique key would ignore. Either codec of text may
 end in the length of the column: `text:9` in characters, `text:255b` in bytes."""
 
-LONGEST_VARCHAR = 16_383
-"""In characters of utf8mb4."""
+LONGEST_VARCHAR = 65_532
+"""In bytes."""
 
 _LARGER = {"tinytext": "text", "text": "mediumtext", "mediumtext": "longtext"}
 _BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
-_BYTES_PER_CHARACTER = {"utf8": 3, "ascii": 1}
+_BYTES_PER_CHARACTER = {"utf8mb3": 3, "utf8": 3, "gbk": 2, "latin1": 1, "ascii": 1}
+"""At most; 4 in others."""
+_CHARSET = re.compile(r" character set (\w+) ")
 _UTF8 = frozenset({None, "utf8mb4", "utf8", "ascii"})
 _HELD_BY: dict[str, frozenset[str | None]] = {
-    "utf8mb3": frozenset({"utf8", "ascii", "latin1", "gbk"}),
-    "utf8": frozenset({"utf8", "ascii", "latin1", "gbk"}),
+    "utf8mb3": frozenset({None, "utf8", "ascii", "latin1", "gbk"}),
+    "utf8": frozenset({None, "utf8", "ascii", "latin1", "gbk"}),
     "latin1": frozenset({"ascii"}),
-    "ascii": frozenset({"ascii"}),
+    "ascii": frozenset({None, "ascii"}),
 }
-"""A target's character set -> upstream's that it holds; utf8mb4 holds all."""
+"""A target's character set -> upstream's that it holds; utf8mb4 holds all. Of one that is not
+known, and of a character that TiDB has beyond it, the server checks each value in strict mode."""
 
 
 # --- new columns -------------------------------------------------------------------------------
 
 
-def column_type(column: Column, dialect: Dialect) -> str:
-    """The type of a new column. Raises `Stop` for one that the target cannot hold."""
+def column_type(column: Column, dialect: Dialect, *, wide: bool = False) -> str:
+    """The type of a new column; `wide`, if it is utf8mb4 whatever upstream's character set is.
+    Raises `Stop` for one that the target cannot hold."""
     type_ = column.type
     name, length = type_.name, type_.length
     unsigned = " unsigned" if type_.unsigned else ""
@@ -51,7 +55,7 @@ def column_type(column: Column, dialect: Dialect) -> str:
         # Other widths mean nothing; tinyint(1) is what clients take for a boolean.
         return f"tinyint(1){unsigned}" if (name, length) == ("tinyint", 1) else name + unsigned
     if name in TEXTS:
-        return _new_text(type_) + _collate(type_, dialect)
+        return _new_text(type_, dialect, wide)
     if name in BINARIES:
         return _new_binary(type_)
     if name in TEMPORALS:
@@ -87,16 +91,32 @@ def _collate(type_: ColumnType, dialect: Dialect) -> str:
     return f" character set utf8mb4 collate {new_collation(type_, dialect)}"
 
 
-def _new_text(type_: ColumnType) -> str:
+def _new_text(type_: ColumnType, dialect: Dialect, wide: bool) -> str:
+    charset = None if wide else kept_charset(type_, dialect)
+    if charset is None:
+        # The size of a TEXT is in bytes: TiDB counts those of its character set, we of utf8mb4.
+        sized = type_.name if type_.charset in _UTF8 else _LARGER.get(type_.name, type_.name)
+        return _sized_text(type_, sized, 4) + _collate(type_, dialect)
+    text = _sized_text(type_, type_.name, _BYTES_PER_CHARACTER[charset])
+    collation = kept_collation(type_, charset, dialect)
+    return f"{text} character set {charset} collate {collation}"
+
+
+def _sized_text(type_: ColumnType, text: str, of_character: int) -> str:
     name, length = type_.name, type_.length
     if name == "char":
         return f"char({1 if length is None else length})"
     if name == "varchar":
-        # A varchar of one byte per character upstream can be longer than utf8mb4 allows.
-        fits = length is not None and length <= LONGEST_VARCHAR
+        # A varchar of fewer bytes per character upstream can be longer than is allowed here.
+        fits = length is not None and length * of_character <= LONGEST_VARCHAR
         return f"varchar({length})" if fits else "mediumtext"
-    # The size is in bytes: TiDB counts those of its character set, we those of UTF-8.
-    return name if type_.charset in _UTF8 else _LARGER.get(name, name)
+    return text
+
+
+def bytes_of_character(type_: str) -> int:
+    """How many bytes a character takes at most in a new column of this type."""
+    charset = _CHARSET.search(type_)
+    return _BYTES_PER_CHARACTER.get(charset[1], 4) if charset is not None else 4
 
 
 def _new_binary(type_: ColumnType) -> str:
@@ -158,7 +178,7 @@ def _codec(
     if name in INTEGERS or name in ("bit", "year"):
         return "integer" if _holds_integers(target, type_) else None
     if name in TEXTS:
-        return _text_codec(type_, target) if _holds_text(type_, existing, target) else None
+        return _text_codec(type_, target) if _holds_text(type_, existing, target, dialect) else None
     if name in BINARIES:
         return _binary_codec(type_, target)
     if name in TEMPORALS:
@@ -223,9 +243,12 @@ def _is_text(existing: TargetColumn, target: CatalogType, *names: str) -> bool:
     return target.name in names and _charset(existing) == "utf8mb4"
 
 
-def _holds_text(type_: ColumnType, existing: TargetColumn, target: CatalogType) -> bool:
+def _holds_text(
+    type_: ColumnType, existing: TargetColumn, target: CatalogType, dialect: Dialect
+) -> bool:
     charset = _charset(existing)
-    if charset != "utf8mb4" and type_.charset not in _HELD_BY.get(charset, ()):
+    kept = type_.charset == charset and (charset, charset) in dialect.charsets
+    if charset != "utf8mb4" and type_.charset not in _HELD_BY.get(charset, ()) and not kept:
         return False
     known = type_.name not in ("char", "varchar") or type_.length is not None
     match target.name:
@@ -235,9 +258,8 @@ def _holds_text(type_: ColumnType, existing: TargetColumn, target: CatalogType) 
         case "varchar":
             return not known or _characters(type_) <= target.number(0)
         case _:
-            return target.name in CAPACITIES and (
-                not known or _utf8_bytes(type_) <= CAPACITIES[target.name]
-            )
+            size = _characters(type_) if kept and type_.name in CAPACITIES else _utf8_bytes(type_)
+            return target.name in CAPACITIES and (not known or size <= CAPACITIES[target.name])
 
 
 def _text_codec(type_: ColumnType, target: CatalogType) -> str:

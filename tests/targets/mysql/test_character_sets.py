@@ -8,6 +8,7 @@ from contextlib import closing
 import pytest
 import sqlalchemy as sa
 from support.canonical_rows import contents, created, defined, load
+from ticdc_consumer.ddl import reflection
 from ticdc_consumer.targets.layout import ReferenceChanges
 from ticdc_consumer.targets.mysql.session import MySql, open_session
 from ticdc_encoder import Column
@@ -137,6 +138,23 @@ def test_a_key_that_utf8mb4_would_make_too_long_is_created_and_found(each: MySql
     assert contents(each, layout) == [("b", None, 3), ("中" * 1000, "a" * 3000, 1)]
 
 
+KEYS = {"utf8mb4": "😀中é", "utf8": "中é", "ascii": "e", "latin1": "😀中é", "gbk": "中é"}
+
+
+@pytest.mark.parametrize(("charset", "text"), KEYS.items())
+def test_rows_are_written_and_deleted_by_keys_of_every_character_set(
+    each: MySql, charset: str, text: str
+) -> None:
+    charset = f"CHARACTER SET {charset}"
+    table = defined(
+        f"CREATE TABLE t (k VARCHAR(9) {charset}, n INT, s TEXT {charset}, PRIMARY KEY (k, n))"
+    )
+    layout = created(each, table)
+    load(each, layout, [[text, "1", text], [text, "2", None], ["x", "1", ""]])
+    load(each, layout, [[text, "1", None]], [[text, "2"]])
+    assert contents(each, layout) == sorted([(text, 1, None), ("x", 1, "")])
+
+
 # --- ALTER TABLE ----------------------------------------------------------------------------------
 
 TABLE = """
@@ -197,3 +215,16 @@ def collations(server: MySql) -> list[str]:
         "AND table_name = 't' AND collation_name IS NOT NULL ORDER BY ordinal_position"
     )
     return [re.sub("^utf8_", "utf8mb3_", str(name)) for (name,) in rows]
+
+
+def test_the_catalog_shows_the_character_set_of_a_table_whose_definition_is_not_known(
+    each: MySql,
+) -> None:
+    created(each, defined(TABLE))
+    relation = each.query("SELECT DATABASE()")[0][0], "t"
+    statement = parse_ddl("ALTER TABLE t MODIFY COLUMN s VARCHAR(30), ADD COLUMN n CHAR(9)", "shop")
+    assert isinstance(statement, AlterTable)
+    evolved = reflection.evolved(each, relation, statement, None)
+    for text in each.alter_table(*relation, evolved, ReferenceChanges()).statements:
+        each.execute(text).close()
+    assert collations(each) == [*NEW, "utf8mb3_bin"]

@@ -4,11 +4,12 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ticdc_encoder.column import BINARIES, TEXTS, Column, Index
+from ticdc_encoder.column import BINARIES, TEXTS, Column, ColumnType, Index
 from ticdc_encoder.event import Table
 
 from ticdc_consumer.errors import Unsupported
 from ticdc_consumer.targets.layout import Reference
+from ticdc_consumer.targets.mysql.collations import kept_charset, kept_collation
 from ticdc_consumer.targets.mysql.dialects import Dialect
 from ticdc_consumer.targets.mysql.generated import writer_of
 from ticdc_consumer.targets.mysql.quoting import quote_name, string_literal
@@ -131,8 +132,17 @@ def create_table(dialect: Dialect, relation: str, table: Table) -> str:
     return (
         f"CREATE TABLE {relation} (\n  "
         + ",\n  ".join(lines)
-        + "\n) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+        + f"\n) ENGINE=InnoDB DEFAULT CHARACTER SET {_default_charset(dialect, table)}"
     )
+
+
+def _default_charset(dialect: Dialect, table: Table) -> str:
+    """Of no column here: it shows upstream's to who reads the definition from the catalog."""
+    text = ColumnType("text", charset=table.charset, collation=table.collation)
+    charset = kept_charset(text, dialect)
+    if charset is None:
+        return "utf8mb4 COLLATE utf8mb4_bin"
+    return f"{charset} COLLATE {kept_collation(text, charset, dialect)}"
 
 
 def _require_short_keys(dialect: Dialect, created: MySqlTable, table: Table) -> None:

@@ -115,6 +115,7 @@ def test_without_the_setting_it_stops_and_load_brings_the_table(
             f"by: ticdc-consumer load CONFIG --table {name}, then start again; or set [ddl] "
             "load_missing = true, by which a run loads such tables itself; or else run your own "
         ) in outcome.said
+    assert "perhaps by" not in outcome.said
     history.insert(LATER, 3)
     outcome = run.command("load", "--table", name)
     assert outcome.code == 0, outcome.said
@@ -129,12 +130,34 @@ def test_without_the_setting_it_stops_and_load_brings_the_table(
     equal(run)
 
 
+@pytest.mark.parametrize("server", ["sqlite", "mysql"])
+def test_a_skipped_statement_leaves_the_table_to_be_loaded_at_its_first_row(
+    request: pytest.FixtureRequest,
+    history: History,
+    tidb: Upstream,
+    into: Callable[..., Command],
+    server: str,
+) -> None:
+    history.begins()
+    run = into(request.getfixturevalue(f"{server}_url"))
+    history.ddl("ALTER TABLE t ADD PRIMARY KEY (id)")
+    assert run(ddl__on_unsupported="skip").code == 0
+    history.insert(LATER, 3)
+    outcome = run()
+    assert outcome.code == 3
+    assert f"load it by: ticdc-consumer load CONFIG --table {tidb.schema}.t" in outcome.said
+    assert run.command("load", "--table", f"{tidb.schema}.t").code == 0
+    assert run().code == 0
+    equal(run)
+
+
 def test_a_foreign_key_of_the_table_and_one_to_it_are_created(
     history: History, tidb: Upstream, feed: Feed, into: Callable[..., Command], target_url: str
 ) -> None:
     history.begins()
     run = into(target_url, ddl__load_missing=True)
     history.ddl("ALTER TABLE t ADD UNIQUE KEY (id)")
+    assert "the rows are read anew from [source] upstream" in run.command("plan").printed
     assert run().code == 0
     child = "CREATE TABLE c (id INT PRIMARY KEY, t INT, FOREIGN KEY (t) REFERENCES t (id))"
     commit_ts = tidb.ddl(child)

@@ -25,7 +25,7 @@ from ticdc_consumer.targets.mysql.steps import (
     catalog_columns,
     done,
 )
-from ticdc_consumer.targets.mysql.types import CatalogType
+from ticdc_consumer.targets.mysql.types import CatalogType, charset_of
 from ticdc_consumer.targets.schema.alter import (
     Alteration,
     TableAlteration,
@@ -266,7 +266,17 @@ class MySqlAlteration(TableAlteration):
         lines += [
             f"RENAME INDEX {self.quote(old)} TO {self.quote(new)}" for old, new in self.keys.renamed
         ]
+        if self.dialect.copies_texts and self._recoded():
+            lines.append("ALGORITHM=COPY")
         return lines
+
+    def _recoded(self) -> bool:
+        """Whether a column gets another character set."""
+        return any(
+            charset_of(self._before(name).type) not in ("", charset_of(column.type))
+            for name, column in self.new.columns.items()
+            if name in self.old.columns
+        )
 
     def _ordered_clauses(self, passing: dict[str, str]) -> OrderedClauses:
         """The same, such that each may run after those before it."""

@@ -113,10 +113,15 @@ def _sized_text(type_: ColumnType, text: str, of_character: int) -> str:
     return text
 
 
+def charset_of(type_: str) -> str:
+    """The character set of a new column of this type; "" of one that is not of texts."""
+    charset = _CHARSET.search(type_)
+    return charset[1] if charset is not None else ""
+
+
 def bytes_of_character(type_: str) -> int:
     """How many bytes a character takes at most in a new column of this type."""
-    charset = _CHARSET.search(type_)
-    return _BYTES_PER_CHARACTER.get(charset[1], 4) if charset is not None else 4
+    return _BYTES_PER_CHARACTER.get(charset_of(type_), 4)
 
 
 def _new_binary(type_: ColumnType) -> str:

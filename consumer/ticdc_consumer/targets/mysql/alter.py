@@ -76,13 +76,13 @@ class MySqlAlteration(TableAlteration):
         They stay so."""
         catalog = catalog_columns(self.target, self.dialect, (self.schema, self.name))
         now = {source: name for name, source in self.evolved.sources.items()}
-        found = set()
+        wide = set()
         for column in self.evolved.before.columns:
             present = catalog.get(column.name) or catalog.get(now.get(column.name, ""))
             collation = present.collation if present is not None else None
             if kept_charset(column.type, self.dialect) and (collation or "").startswith("utf8mb4_"):
-                found.add(column.name)
-        return found
+                wide.add(column.name)
+        return wide
 
     def alteration(self) -> Alteration:
         """What a crash left of it. Raises `Stop` also if the table is neither as it was before nor

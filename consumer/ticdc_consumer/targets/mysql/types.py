@@ -252,8 +252,8 @@ def _holds_text(
     type_: ColumnType, existing: TargetColumn, target: CatalogType, dialect: Dialect
 ) -> bool:
     charset = _charset(existing)
-    kept = type_.charset == charset and (charset, charset) in dialect.charsets
-    if charset != "utf8mb4" and type_.charset not in _HELD_BY.get(charset, ()) and not kept:
+    same_charset = type_.charset == charset and (charset, charset) in dialect.charsets
+    if charset != "utf8mb4" and type_.charset not in _HELD_BY.get(charset, ()) and not same_charset:
         return False
     known = type_.name not in ("char", "varchar") or type_.length is not None
     match target.name:
@@ -263,7 +263,11 @@ def _holds_text(
         case "varchar":
             return not known or _characters(type_) <= target.number(0)
         case _:
-            size = _characters(type_) if kept and type_.name in CAPACITIES else _utf8_bytes(type_)
+            size = (
+                _characters(type_)
+                if same_charset and type_.name in CAPACITIES
+                else _utf8_bytes(type_)
+            )
             return target.name in CAPACITIES and (not known or size <= CAPACITIES[target.name])
 
 

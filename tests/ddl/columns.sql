@@ -460,6 +460,7 @@ ALTER TABLE t ADD COLUMN b VARCHAR(20) CHARACTER SET latin1 COLLATE latin1_bin D
 -- sqlite: ALTER TABLE "t" ADD COLUMN "b" TEXT DEFAULT 'é'
 -- postgresql: ALTER TABLE "s"."t" ADD COLUMN "b" text DEFAULT 'é'
 -- mysql: ALTER TABLE `s`.`t` ADD COLUMN `b` varchar(20) character set utf8mb4 collate utf8mb4_bin NULL DEFAULT 'é'
+-- tidb: ALTER TABLE `s`.`t` ADD COLUMN `b` varchar(20) character set latin1 collate latin1_bin NULL DEFAULT 'é'
 
 -- case: a boolean
 ALTER TABLE t ADD COLUMN b BOOL NOT NULL DEFAULT TRUE

@@ -94,9 +94,7 @@ def shape(dialect: Dialect, table: Table, wide: Collection[str] = ()) -> MySqlTa
     columns = [c for c in table.columns if c.generated != "virtual" or c.name in computed]
     types = {c.name: column_type(c, dialect, wide=c.name in wide) for c in columns}
     indexes = [
-        _whole(index, table, dialect, types)
-        for index in table.indexes
-        if _can_keep(index, columns)
+        _whole(index, table, dialect, types) for index in table.indexes if _can_keep(index, columns)
     ]
     types = _within_a_row(columns, indexes, types)
     return MySqlTable(

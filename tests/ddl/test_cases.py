@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 from support.databases import fresh_database
 from support.ddl_cases import CASES, Case, cases
-from support.loading import CHANGEFEED
+from support.loading import CHANGEFEED, NO_VIEW_LEFT_OUT
 from support.server_address import server_address
 from ticdc_consumer.ddl import translate
 from ticdc_consumer.ddl.begun import note
@@ -97,7 +97,9 @@ class Here:
                 self.ledger.add([entry])
 
     def work(self, entry: LedgerEntry) -> Alteration:
-        return translate.work(DdlContext(self.target, self.ledger, self.route), entry)
+        return translate.work(
+            DdlContext(self.target, self.ledger, self.route, policy=NO_VIEW_LEFT_OUT), entry
+        )
 
     def route(self, _: str, table: str) -> tuple[str, str]:
         return str(self.target.engine.url.database), table

@@ -1,28 +1,16 @@
 """Views show the rows that they show in a real TiDB, or stop: each case is created there and, from
 what TiCDC sends of it, in each target, whose schemas have other names."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
 
 import pytest
 import sqlalchemy as sa
 from support.databases import fresh_database
-from support.loading import CHANGEFEED
 from support.server_address import server_address
-from ticdc_consumer.config.merging import Merging
-from ticdc_consumer.config.routing import Routes
-from ticdc_consumer.ddl import translate
-from ticdc_consumer.ddl.context import DdlContext
-from ticdc_consumer.ddl.definitions import keep_definition
-from ticdc_consumer.ddl.suggestion import suggested
+from support.view_databases import Downstream, Tables, Upstream
 from ticdc_consumer.errors import Stop, Unsupported
-from ticdc_consumer.state.destinations import InTarget
-from ticdc_consumer.state.ledger import LedgerEntry
-from ticdc_consumer.state.store import Store
-from ticdc_consumer.state.stored_ledger import LedgerInDatabase
 from ticdc_consumer.targets import open_target
-from ticdc_consumer.targets.target import Target
-from ticdc_encoder.filters.table import TableFilter
 
 FAMILY = ("mysql", "mariadb", "tidb")
 TABLES = {
@@ -36,12 +24,13 @@ TABLES = {
 }
 """The databases are called otherwise."""
 ROWS = {
-    "one.goods": "(1,'Apple',1.50,1,'2024-01-31','2024-01-31 10:00:00.5',7,1.1,'{}'),"
+    "one.goods": "(1,'Apple',1.50,1,'2024-01-31','2024-01-31 10:00:00.500',7,1.1,'{}'),"
     "(2,'apple',-2.25,1,'2024-02-29','2023-12-31 23:59:59.999',18446744073709551615,2,'[1]'),"
     "(3,'pear',0.00,2,NULL,NULL,NULL,NULL,NULL),(4,'',99999999.99,NULL,'1999-12-31',"
-    "'1999-12-31 00:00:00',0,0,'null'),(5,NULL,3.33,9,'2024-01-31','2024-02-01 00:00:00',7,5,'5'),"
-    "(6,'apple ',1.5,2,'2024-03-01','2024-01-31 10:00:00.5',8,6,'6'),"
-    "(7,'Äpfel_%',12.30,2,'2024-03-01','2024-01-31 10:00:00',9,7,'7'),"
+    "'1999-12-31 00:00:00.000',0,0,'null'),"
+    "(5,NULL,3.33,9,'2024-01-31','2024-02-01 00:00:00.000',7,5,'5'),"
+    "(6,'apple ',1.50,2,'2024-03-01','2024-01-31 10:00:00.500',8,6,'6'),"
+    "(7,'Äpfel_%',12.30,2,'2024-03-01','2024-01-31 10:00:00.000',9,7,'7'),"
     "(8,'C:\\new',NULL,3,NULL,NULL,10,8,'8'),(9,'100%',NULL,3,NULL,NULL,11,9,'9')",
     "one.kinds": "(1,'fruit',NULL),(2,'food',1),(3,'empty',2)",
     "two.stock": "(1,10,'a','2024-01-01 00:00:00'),(2,-3,'A','2024-06-01 12:00:00'),"
@@ -51,6 +40,8 @@ ROWS = {
 }
 SENT = {"one.calc": " (id, a)"}
 """The columns that rows are of, where others are virtual."""
+
+MADE = Tables(TABLES, ROWS, SENT)
 
 SAME_EVERYWHERE = [
     "CREATE VIEW v AS SELECT * FROM kinds WHERE parent > 0",
@@ -177,6 +168,24 @@ SAME_IN_THE_FAMILY = [
     " AS SELECT `a`.`id`,`b`.`label` FROM (`goods` AS `a`) JOIN `one`.`kinds` AS `b`"
     " ON `a`.`kind`=`b`.`id` WHERE `a`.`price`>0 AND `b`.`label`!='x'",
 ]
+LEFT_OUT = {
+    "postgresql": ["GREATEST(id, 3)", "MIN(name)"],
+    "sqlite": [
+        "RIGHT JOIN kinds",
+        "LIKE '_pfel%'",
+        "LIKE '%e'",
+        "LIKE _UTF8MB4'%\\\\_\\\\%'",
+        "LIKE 'C:\\\\\\\\n%'",
+        "v + 1",
+        "`odd ``name` >",
+        "(SELECT MAX(price)",
+        "LEFT(name, 2)",
+        "GREATEST(id, 3)",
+        "MIN(name)",
+        "(SELECT pieces FROM",
+    ],
+}
+"""What each query above has in it that one target does not read as TiDB for certain."""
 STOPS = [
     ("CREATE VIEW two.v AS SELECT id FROM kinds", "the database of kinds, and .* have it"),
     ("CREATE VIEW two.v AS SELECT id FROM goods", "the database of goods, and .* has it"),
@@ -267,135 +276,12 @@ STOPS = [
 """What TiDB takes, too."""
 
 
-class Upstream:
-    """A real TiDB with the tables, and what each case's view shows there."""
-
-    def __init__(self, connection: sa.Connection, database: str) -> None:
-        self._connection = connection
-        self.names = {"one": database, "two": f"{database}_2"}
-        self._seen: dict[str, tuple[str, list[str]]] = {}
-        self._run(f"CREATE DATABASE {self.names['two']}")
-        self._run("SET time_zone = '+00:00'")
-        self._run("SET sql_mode = CONCAT(@@sql_mode, ',NO_BACKSLASH_ESCAPES')")  # as in the targets
-        for name, columns in TABLES.items():
-            self._run(self.named(f"CREATE TABLE {name} ({columns}) DEFAULT CHARSET=utf8mb4"))
-            self._run(self.named(f"INSERT INTO {name}{SENT.get(name, '')} VALUES {ROWS[name]}"))  # noqa: S608
-        self._run("SET sql_mode = DEFAULT")
-
-    def named(self, text: str) -> str:
-        for name, database in self.names.items():
-            text = text.replace(f"`{name}`.", f"`{database}`.").replace(
-                f" {name}.", f" {database}."
-            )
-        return text
-
-    def _run(self, text: str) -> sa.CursorResult[tuple[object, ...]]:
-        return self._connection.exec_driver_sql(text, None, {"no_parameters": True})
-
-    def shows(self, case: str) -> tuple[str, list[str]]:
-        """The view's database, and its columns and rows."""
-        if case not in self._seen:
-            view = self.names["two" if " two.v " in case else "one"]
-            self._run(f"USE {self.names['one']}")
-            self._run(self.named(case))
-            self._seen[case] = view, rows(self._run(f"SELECT * FROM {view}.v"))  # noqa: S608
-            self._run(f"DROP VIEW {view}.v")
-        return self._seen[case]
-
-    @contextmanager
-    def another(self, query: str) -> Iterator[None]:
-        """With the view `i`."""
-        self._run(f"USE {self.names['one']}")
-        self._run(query)
-        yield
-        self._run("DROP VIEW i")
-
-
-def rows(result: sa.CursorResult[tuple[object, ...]]) -> list[str]:
-    columns = tuple(result.keys())
-    return [str(columns), *sorted(str(tuple(map(str, row))) for row in result.all())]
-
-
-class Downstream:
-    """A target with the tables, whose schemas have other names than upstream."""
-
-    def __init__(self, target: Target, names: Mapping[str, str]) -> None:
-        self.target, self._schemas = target, names
-        Store(target, CHANGEFEED).start(1.0)
-        mine = str(target.engine.url.database)
-        one, two = (f'"{schema}"' for schema in (mine, f"{mine}_2"))
-        # SQLite has one schema.
-        moved = {
-            f"{names['one']}.*": f"{one}.{{table}}",
-            f"{names['two']}.kinds": f"{two}.kinds_of_two",
-            f"{names['two']}.*": f"{two}.{{table}}",
-        }
-        where = InTarget(target, Routes(moved), TableFilter(("*.*",)), Merging({}))
-        self._ledger = LedgerInDatabase(target, CHANGEFEED, lambda: None, lambda: 1, where=where)
-        self._context = DdlContext(target, self._ledger, where.routes)
-        for schema in (mine, f"{mine}_2"):
-            self._run(*target.create_schema(schema))
-        for seq, (name, columns) in enumerate(TABLES.items(), 1):
-            schema, _, table = name.partition(".")
-            created = f"CREATE TABLE {table} ({columns}) DEFAULT CHARSET=utf8mb4"
-            entry = LedgerEntry(7, seq, names[schema], table, created, state="done")
-            self._run(*translate.work(self._context, entry).statements)
-            with target.transaction():
-                self._ledger.add([entry])
-                keep_definition(self._ledger, entry)
-            relation = self._place(names[schema], table)
-            self._run(f"INSERT INTO {relation}{SENT.get(name, '')} VALUES {ROWS[name]}")  # noqa: S608
-
-    def _place(self, schema: str, table: str) -> str:
-        return self.target.quote(*self._context.locate((schema, table)))
-
-    def _run(self, *statements: str) -> None:
-        for text in statements:
-            self.target.connection.exec_driver_sql(text, None, {"no_parameters": True}).close()
-
-    def shows(self, query: str, schema: str) -> list[str]:
-        """The columns and rows of the view. Raises `Unsupported`."""
-        entry = LedgerEntry(8, 1, schema, "v", query)
-        work = translate.work(self._context, entry)
-        self._run(*work.statements)
-        view = self._place(schema, "v")
-        shown = rows(self.target.execute(f"SELECT * FROM {view}"))  # noqa: S608
-        self._run(f"DROP VIEW {view}")
-        return shown
-
-    def suggests(self, query: str) -> list[str]:
-        """What the view shows that is suggested; nothing if there is no suggestion."""
-        schema = self._schemas["two" if "_2.v " in query else "one"]
-        suggestion = suggested(self._context, LedgerEntry(8, 1, schema, "v", query))
-        if suggestion is None:
-            return []
-        assert suggestion.tried or not self.target.transactional_ddl
-        self._run(*suggestion.statements)
-        view = self._place(schema, "v")
-        shown = rows(self.target.execute(f"SELECT * FROM {view}"))  # noqa: S608
-        self._run(f"DROP VIEW {view}")
-        return shown
-
-    @contextmanager
-    def another(self, query: str, schema: str) -> Iterator[None]:
-        """With the view `i`, which came through the stream."""
-        entry = LedgerEntry(7, 99, schema, "i", query, state="done")
-        self._run(*translate.work(self._context, entry).statements)
-        with self.target.transaction():
-            self._ledger.add([entry])
-        yield
-        drop = LedgerEntry(7, 100, schema, "i", "DROP VIEW i", state="done")
-        self._run(*translate.work(self._context, drop).statements)
-        with self.target.transaction():
-            self._ledger.add([drop])
-
-
 @pytest.fixture(scope="module")
 def upstream() -> Iterator[Upstream]:
     with fresh_database(server_address("TIDB_URL")) as url:
         engine = sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
         with closing(engine.connect()) as connection:
-            yield Upstream(connection, str(engine.url.database))
+            yield Upstream(connection, str(engine.url.database), MADE)
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql", *FAMILY])
@@ -412,19 +298,20 @@ def downstream(
             url = stack.enter_context(fresh_database(server))
         target = open_target(url)
         stack.callback(target.close)
-        yield Downstream(target, upstream.names)
+        yield Downstream(target, upstream.names, MADE)
 
 
 def test_a_view_shows_what_it_shows_in_tidb(upstream: Upstream, downstream: Downstream) -> None:
-    family = downstream.target.dialect in FAMILY
+    elsewhere = LEFT_OUT.get(downstream.target.dialect, ())
     different = {}
-    for case in [*SAME_EVERYWHERE, *(SAME_IN_THE_FAMILY if family else ())]:
+    for case in [*SAME_EVERYWHERE, *SAME_IN_THE_FAMILY]:
         schema, expected = upstream.shows(case)
         try:
             shown: object = downstream.shows(upstream.named(case), schema)
         except Stop as stop:
-            shown = stop
-        if shown != expected:
+            shown = str(stop)
+        left_out = isinstance(shown, str) and any(part in case for part in elsewhere)
+        if shown != expected and not left_out:
             different[case] = shown, expected
     assert not different
 

@@ -334,7 +334,11 @@ def _translated(
     if view.other_definer:
         raise refused("it has a definer")
     if context.target.transactional_ddl:
-        return portable.translated(context, view, tree, definitions, created)
+        try:
+            return portable.translated(context, view, tree, definitions, created)
+        except Unsupported as refusal:
+            if isinstance(refusal, Missing) or context.target.query_words is None:
+                raise
     return selects.translated(context, view, tree, definitions, created)
 
 

@@ -28,6 +28,7 @@ from ticdc_consumer.targets.layout import (
 from ticdc_consumer.targets.not_held import holdable, require_holdable
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.schema.generated import WriterOf
+from ticdc_consumer.targets.schema.queries import QueryWords
 
 T = TypeVar("T")
 
@@ -65,6 +66,8 @@ class Target(ABC):
     keeps what that SQL did, and lets the consumer's tables be found again."""
     unsigned_bigint_is_text: ClassVar[bool] = False
     """Whether new columns hold an unsigned BIGINT as text, which compares by its digits."""
+    query_words: ClassVar[QueryWords | None] = None
+    """What views' queries are written in, beyond what every database reads alike."""
     has_zero_dates: ClassVar[bool] = True
     """Whether columns of dates hold zero and partial dates."""
     timestamp_zone: ClassVar[str] = ""

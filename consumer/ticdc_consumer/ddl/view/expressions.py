@@ -7,32 +7,13 @@ selected and counted.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from dataclasses import replace
+from typing import Protocol
 
 from sqlglot import exp
-from ticdc_encoder.column import INTEGERS, TEXTS, Column
 
 from ticdc_consumer.ddl.view.query import as_text, refused, require_parts
-from ticdc_consumer.targets.mysql.quoting import string_literal
-
-Kind = Literal[
-    "integer",
-    "decimal",
-    "double",
-    "text",
-    "date",
-    "datetime",
-    "timestamp",
-    "string",
-    "null",
-    "plain",
-]
-"""`text` compares by its characters, spaces at its end aside; `string` is a literal. `timestamp` is
-an instant, whatever the time zone in which the session shows it."""
-
-PADDED = frozenset({"utf8mb4_bin", "utf8mb3_bin", "utf8_bin", "latin1_bin", "ascii_bin"})
-"""The collations of `text`."""
+from ticdc_consumer.targets.schema.queries import Kind, QueryWords, Typed
 
 _EXACT = frozenset({"integer", "decimal"})
 _NUMBERS = _EXACT | {"double"}
@@ -70,6 +51,7 @@ _AGGREGATES: Mapping[type[exp.Expr], tuple[str, frozenset[str]]] = {
     exp.Min: ("MIN", _SORTED - {"double"}),
     exp.Max: ("MAX", _SORTED - {"double"}),
 }
+_MOST_ROWS = 1 << 47
 _OPERANDS = frozenset({"this", "expression", "expressions"})
 _PARTS: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.Column: frozenset({"this", "table", "db"}),
@@ -90,16 +72,12 @@ _DATE = re.compile(r"[1-9][0-9]{3}-[01][0-9]-[0-3][0-9]")
 _DATETIME = re.compile(_DATE.pattern + r"( [0-2][0-9]:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?)?")
 
 
-@dataclass(frozen=True, slots=True)
-class Typed:
-    """An expression in the target's words."""
-
-    text: str
-    kind: Kind
-
-
 class Scope(Protocol):
     """Where an expression stands."""
+
+    @property
+    def words(self) -> QueryWords:
+        """The target's."""
 
     def column(self, node: exp.Column) -> Typed:
         """The column that is meant. Raises `Unsupported`."""
@@ -111,24 +89,33 @@ class Scope(Protocol):
         """Where each row counts, not each group."""
 
 
-def kind_of(column: Column, collation: str | None) -> Kind:
-    """Of a column upstream; `collation` is that of the target's own column."""
-    type_ = column.type
-    if type_.name in INTEGERS:
-        return "integer"
-    if type_.name in ("decimal", "double", "date", "datetime", "timestamp"):
-        return type_.name  # type: ignore[return-value]
-    if type_.name in TEXTS and type_.collation in PADDED and collation in PADDED:
-        return "text"
-    return "plain"
-
-
 def typed(scope: Scope, node: exp.Expr) -> Typed:
-    """Raises `Unsupported`."""
+    """An expression as a value. Raises `Unsupported`."""
+    return scope.words.value(_read(scope, node))
+
+
+def condition(scope: Scope, node: exp.Expr) -> str:
+    """An expression as a condition. Raises `Unsupported`."""
+    return scope.words.condition(_truth_of(scope, node))
+
+
+def _tight_condition(scope: Scope, node: exp.Expr) -> str:
+    one = _truth_of(scope, node)
+    return scope.words.condition(replace(one, text=_tight(node, one)))
+
+
+def _truth_of(scope: Scope, node: exp.Expr) -> Typed:
+    one = _read(scope, node)
+    if one.kind not in _EXACT:
+        raise refused(f"whether {one.text} is true is not certain")
+    return one
+
+
+def _read(scope: Scope, node: exp.Expr) -> Typed:
     require_parts(node, _PARTS.get(type(node), _OPERANDS))
     if isinstance(node, exp.Paren):
-        inner = typed(scope, node.this)
-        return Typed(f"({inner.text})", inner.kind)
+        inner = _read(scope, node.this)
+        return replace(inner, text=f"({inner.text})")
     if isinstance(node, exp.Column):
         return scope.column(node)
     if type(node) in _COMPARISONS:
@@ -136,21 +123,24 @@ def typed(scope: Scope, node: exp.Expr) -> Typed:
             # The parser's order of `a = b < c` is not TiDB's, which takes the first one first.
             raise refused(f"which comparison of {as_text(node)} is the first is not certain")
         left, right = _operands(scope, node)
-        if not _comparable(left, right) and not _is_null_safe(node, left, right):
+        if not _comparable(scope, left, right) and not _is_null_safe(node, left, right):
             raise _unlike(left, right)
-        return Typed(f"{left.text} {_COMPARISONS[type(node)]} {right.text}", "integer")
+        return _truth(scope.words.compared(_COMPARISONS[type(node)], left, right))
     if type(node) in _ARITHMETIC:
         word, allowed = _ARITHMETIC[type(node)]
-        operands = [_of(scope, part, allowed) for part in (node.this, node.expression)]
-        text = f" {word} ".join(
-            _tight(part, one)
-            for part, one in zip((node.this, node.expression), operands, strict=True)
-        )
-        return Typed(text, "decimal" if "decimal" in {one.kind for one in operands} else "integer")
+        operands = []
+        for part in (node.this, node.expression):
+            one = _of(scope, part, allowed)
+            operands.append(replace(one, text=_tight(part, one)))
+        return scope.words.computed(word, operands)
     work = _OTHERS.get(type(node))
     if work is None:
         raise refused(f"{as_text(node)} is not certain to mean the same here")
     return work(scope, node)
+
+
+def _truth(text: str) -> Typed:
+    return Typed(text, "integer", condition=True, most=1)
 
 
 def _unlike(left: Typed, right: Typed) -> Exception:
@@ -179,12 +169,15 @@ def _operands(scope: Scope, node: exp.Expr) -> list[Typed]:
     operands = []
     for part in (node.this, node.expression):
         one = typed(scope, part)
-        operands.append(Typed(_tight(part, one), one.kind))
+        operands.append(replace(one, text=_tight(part, one)))
     return operands
 
 
-def _comparable(left: Typed, right: Typed) -> bool:
-    if {left.kind, right.kind} <= _NUMBERS or left.kind == right.kind == "timestamp":
+def _comparable(scope: Scope, left: Typed, right: Typed) -> bool:
+    kinds = {left.kind, right.kind}
+    if "double" in kinds and len(kinds) > 1 and not scope.words.compares_doubles:
+        return False
+    if kinds <= _NUMBERS or left.kind == right.kind == "timestamp":
         return True
     for one, other in ((left, right), (right, left)):
         if one.kind == "text" and other.kind in ("text", "string"):
@@ -192,7 +185,7 @@ def _comparable(left: Typed, right: Typed) -> bool:
         if one.kind in ("date", "datetime"):
             shape = _DATE if one.kind == "date" else _DATETIME
             return other.kind in ("date", "datetime") or (
-                other.kind == "string" and shape.fullmatch(other.text[1:-1]) is not None
+                other.kind == "string" and shape.fullmatch(other.value) is not None
             )
     return False
 
@@ -210,10 +203,24 @@ def _one_of(branches: Sequence[Typed]) -> Kind:
         return "null"
     if kinds == {"text", "string"}:
         return "text"
+    if kinds == {"integer", "decimal"} and not any(value.scale for value in values):
+        return "decimal"  # such as a SUM of integers, or 0
     if len(kinds) == 1 and (len(values) == 1 or kinds <= _SORTED - {"decimal"} | {"string"}):
         return "plain" if kinds == {"string"} else values[0].kind
     listed = ", ".join(f"{branch.text} ({branch.kind})" for branch in branches)
     raise refused(f"how a value that is one of {listed} is shown is not certain")
+
+
+def _like_one(text: str, branches: Sequence[Typed]) -> Typed:
+    """A value that is one of these. Raises `Unsupported`."""
+    values = [branch for branch in branches if branch.kind != "null"]
+    known = [value.most for value in values if value.most is not None]
+    most = max(known) if len(known) == len(values) and known else None
+    scales = {value.scale for value in values}
+    kind = _one_of(branches)
+    if kind == "datetime" and len(scales) > 1:
+        raise refused("seconds with other digits behind the point are not certain to be shown so")
+    return Typed(text, kind, scale=max(scales, default=0), most=most)
 
 
 # --- literals and conditions ---------------------------------------------------------------------
@@ -224,16 +231,16 @@ def _literal(scope: Scope, node: exp.Expr) -> Typed:
     if isinstance(node, exp.Literal) and node.is_string:
         if "\0" in text:
             raise refused("there is a NUL character in its query")
-        return Typed(string_literal(text), "string")
+        return Typed(scope.words.string(text), "string", value=text)
     if text.isdecimal() and int(text) < 2**63:
-        return Typed(text, "integer")
+        return scope.words.number(text)
     if re.fullmatch(r"[0-9]{1,20}\.[0-9]{1,20}", text):
-        return Typed(text, "decimal")
+        return scope.words.number(text)
     raise refused(f"the number {text} is not certain to mean the same here")
 
 
 def _boolean(scope: Scope, node: exp.Expr) -> Typed:
-    return Typed("TRUE" if node.this else "FALSE", "integer")
+    return _truth("TRUE" if node.this else "FALSE")
 
 
 def _null(scope: Scope, node: exp.Expr) -> Typed:
@@ -242,37 +249,36 @@ def _null(scope: Scope, node: exp.Expr) -> Typed:
 
 def _negative(scope: Scope, node: exp.Expr) -> Typed:
     one = _of(scope, node.this, _EXACT)
-    return Typed(f"-{_tight(node.this, one)}", one.kind)
+    return replace(one, text=f"-{_tight(node.this, one)}")
 
 
 def _both(scope: Scope, node: exp.Expr) -> Typed:
     word = "AND" if isinstance(node, exp.And) else "OR"
-    parts = (node.this, node.expression)
-    left, right = (_tight(part, _of(scope, part, _EXACT)) for part in parts)
-    return Typed(f"{left} {word} {right}", "integer")
+    left, right = (_tight_condition(scope, part) for part in (node.this, node.expression))
+    return _truth(f"{left} {word} {right}")
 
 
 def _not(scope: Scope, node: exp.Expr) -> Typed:
-    return Typed(f"NOT {_tight(node.this, _of(scope, node.this, _EXACT))}", "integer")
+    return _truth(f"NOT {_tight_condition(scope, node.this)}")
 
 
 def _is(scope: Scope, node: exp.Expr) -> Typed:
-    one = typed(scope, node.this)
     if isinstance(node.expression, exp.Null):
-        return Typed(f"{_tight(node.this, one)} IS NULL", "integer")
-    if isinstance(node.expression, exp.Boolean) and one.kind in _EXACT:
+        return _truth(f"{_tight(node.this, typed(scope, node.this))} IS NULL")
+    if isinstance(node.expression, exp.Boolean):
         word = "TRUE" if node.expression.this else "FALSE"
-        return Typed(f"{_tight(node.this, one)} IS {word}", "integer")
+        return _truth(f"{_tight_condition(scope, node.this)} IS {word}")
     raise refused(f"{as_text(node)} is not certain to mean the same here")
 
 
 def _between(scope: Scope, node: exp.Expr) -> Typed:
     parts = (node.this, node.args["low"], node.args["high"])
-    one, low, high = (typed(scope, part) for part in parts)
-    if node.args.get("symmetric") or not (_comparable(one, low) and _comparable(one, high)):
+    one, low, high = (replace(t, text=_tight(p, t)) for p in parts for t in [typed(scope, p)])
+    symmetric = node.args.get("symmetric")
+    if symmetric or not (_comparable(scope, one, low) and _comparable(scope, one, high)):
         raise _unlike(one, low)
-    text = f"{_tight(parts[0], one)} BETWEEN {_tight(parts[1], low)} AND {_tight(parts[2], high)}"
-    return Typed(text, "integer")
+    least, most = scope.words.beside(one, low), scope.words.beside(one, high)
+    return _truth(f"{scope.words.key(one)} BETWEEN {least} AND {most}")
 
 
 def _in(scope: Scope, node: exp.Expr) -> Typed:
@@ -281,36 +287,38 @@ def _in(scope: Scope, node: exp.Expr) -> Typed:
     if query is not None:
         text, (kind,) = scope.query(query, 1)
         member = Typed("its query", kind)
-        if kind == "string" or not _comparable(one, member):
+        alike = scope.words.orders_alike or (one.kind == kind and kind in ("integer", "date"))
+        if kind == "string" or not alike or not _comparable(scope, one, member):
             raise _unlike(one, member)
-        return Typed(f"{_tight(node.this, one)} IN ({text})", "integer")
+        return _truth(f"{_tight(node.this, one)} IN ({text})")
     members = [typed(scope, member) for member in node.expressions]
     if not members or node.args.get("unnest") or node.args.get("field"):
         raise refused(f"{as_text(node)} is not certain to mean the same here")
     for member in members:
-        if not _comparable(one, member):
+        if not _comparable(scope, one, member):
             raise _unlike(one, member)
-    listed = ", ".join(member.text for member in members)
-    return Typed(f"{_tight(node.this, one)} IN ({listed})", "integer")
+    one = replace(one, text=_tight(node.this, one))
+    listed = ", ".join(scope.words.beside(one, member) for member in members)
+    return _truth(f"{scope.words.key(one)} IN ({listed})")
 
 
 def _exists(scope: Scope, node: exp.Expr) -> Typed:
     text, _ = scope.query(node.this, None)
-    return Typed(f"EXISTS ({text})", "integer")
+    return _truth(f"EXISTS ({text})")
 
 
 def _value_of_query(scope: Scope, node: exp.Expr) -> Typed:
+    if not scope.words.one_value:
+        raise refused("a query that is a value may have several rows")
     text, (kind,) = scope.query(node, 1)
-    return Typed(f"({text})", "plain" if kind == "string" else kind)
+    return Typed(f"({text})", "plain" if kind == "string" else kind, scale=-1)
 
 
 def _like(scope: Scope, node: exp.Expr) -> Typed:
     one = _of(scope, node.this, frozenset({"text"}))
-    pattern = _of(scope, node.expression, frozenset({"string"}))
-    word = "NOT LIKE" if node.args.get("negate") else "LIKE"
-    # In the consumer's session a backslash is no escape by itself.
-    escape = r" ESCAPE '\'" if "\\" in pattern.text else ""
-    return Typed(f"{_tight(node.this, one)} {word} {pattern.text}{escape}", "integer")
+    pattern = _of(scope, node.expression, frozenset({"string"})).value
+    negated = bool(node.args.get("negate"))
+    return _truth(scope.words.like(_tight(node.this, one), pattern, negated=negated))
 
 
 # --- functions -----------------------------------------------------------------------------------
@@ -321,20 +329,19 @@ def _listed(scope: Scope, node: exp.Expr) -> Iterator[Typed]:
         yield typed(scope, part)
 
 
-def _call(word: str, arguments: Sequence[Typed], kind: Kind) -> Typed:
-    return Typed(f"{word}({', '.join(one.text for one in arguments)})", kind)
-
-
 def _coalesce(scope: Scope, node: exp.Expr) -> Typed:
     arguments = list(_listed(scope, node))
-    return _call("COALESCE", arguments, _one_of(arguments))
+    return scope.words.call("COALESCE", arguments, _one_of(arguments))
 
 
 def _nullif(scope: Scope, node: exp.Expr) -> Typed:
     left, right = (typed(scope, part) for part in (node.this, node.expression))
-    if left.kind not in ("integer", "text") or not _comparable(left, right):
+    if left.kind not in ("integer", "text") or not _comparable(scope, left, right):
         raise _unlike(left, right)
-    return _call("NULLIF", (left, right), left.kind)
+    if left.kind == "text" and not scope.words.orders_alike:
+        equal = scope.words.compared("=", left, right)
+        return Typed(f"CASE WHEN {equal} THEN NULL ELSE {left.text} END", "text")
+    return scope.words.call("NULLIF", (left, right), left.kind)
 
 
 def _case(scope: Scope, node: exp.Expr) -> Typed:
@@ -344,25 +351,27 @@ def _case(scope: Scope, node: exp.Expr) -> Typed:
     default = node.args.get("false" if isinstance(node, exp.If) else "default")
     text, results = "CASE", []
     if operand is not None:
-        text += f" {operand.text}"
+        text += f" {scope.words.key(operand)}"
     for arm in arms:
-        when = typed(scope, arm.this)
-        if operand is not None and not _comparable(operand, when):
-            raise _unlike(operand, when)
-        if operand is None and when.kind not in _EXACT:
-            raise refused(f"whether {when.text} is true is not certain")
+        if operand is None:
+            when = condition(scope, arm.this)
+        else:
+            value = typed(scope, arm.this)
+            if not _comparable(scope, operand, value):
+                raise _unlike(operand, value)
+            when = scope.words.beside(operand, value)
         results.append(typed(scope, arm.args["true"]))
-        text += f" WHEN {when.text} THEN {results[-1].text}"
+        text += f" WHEN {when} THEN {results[-1].text}"
     if default is not None:
         results.append(typed(scope, default))
         text += f" ELSE {results[-1].text}"
-    return Typed(f"{text} END", _one_of(results))
+    return _like_one(f"{text} END", results)
 
 
 def _largest(scope: Scope, node: exp.Expr) -> Typed:
     word = "GREATEST" if isinstance(node, exp.Greatest) else "LEAST"
     arguments = [_of(scope, part, _EXACT) for part in (node.this, *node.expressions)]
-    return _call(word, arguments, _one_of(arguments))
+    return scope.words.call(word, arguments, _one_of(arguments))
 
 
 def _concat(scope: Scope, node: exp.Expr) -> Typed:
@@ -370,7 +379,7 @@ def _concat(scope: Scope, node: exp.Expr) -> Typed:
     kinds = {one.kind for one in arguments}
     if not kinds <= {"integer", "decimal", "text", "string"}:
         raise refused(f"what {as_text(node)} gives is not certain")
-    return _call(
+    return scope.words.call(
         "CONCAT", arguments, "text" if kinds <= {"text", "string"} and "text" in kinds else "plain"
     )
 
@@ -380,13 +389,13 @@ def _exact_function(scope: Scope, node: exp.Expr) -> Typed:
         raise refused(f"{as_text(node)} is not certain to mean the same here")
     word = _EXACT_FUNCTIONS[type(node)]
     one = _of(scope, node.this, _EXACT)
-    return _call(word, [one], one.kind)
+    return scope.words.call(word, [one], one.kind)
 
 
 def _length(scope: Scope, node: exp.Expr) -> Typed:
     if node.args.get("binary"):
         raise refused("LENGTH counts bytes, and all text here is utf8mb4")
-    return _call("CHAR_LENGTH", [_of(scope, node.this, frozenset({"text"}))], "integer")
+    return scope.words.call("CHAR_LENGTH", [_of(scope, node.this, frozenset({"text"}))], "integer")
 
 
 def _part_of_text(scope: Scope, node: exp.Expr) -> Typed:
@@ -402,17 +411,21 @@ def _part_of_text(scope: Scope, node: exp.Expr) -> Typed:
         for number in counts
     ):
         raise refused(f"{as_text(node)} is not certain to mean the same here")
-    return _call(word, [text, *(Typed(number.name, "integer") for number in counts)], "text")
+    arguments = [text, *(Typed(number.name, "integer") for number in counts)]
+    return scope.words.call(word, arguments, "text")
 
 
 def _part_of_date(scope: Scope, node: exp.Expr) -> Typed:
     inner = node.this.this if isinstance(node.this, exp.TsOrDsToDate) else node.this
     one = _of(scope, inner, frozenset({"date", "datetime"}))
-    return _call(_PARTS_OF_DATES[type(node)], [one], "integer")
+    return replace(
+        scope.words.call(_PARTS_OF_DATES[type(node)], [one], "integer"), scale=0, most=9999
+    )
 
 
 def _date(scope: Scope, node: exp.Expr) -> Typed:
-    return _call("DATE", [_of(scope, node.this, frozenset({"date", "datetime"}))], "date")
+    arguments = [_of(scope, node.this, frozenset({"date", "datetime"}))]
+    return replace(scope.words.call("DATE", arguments, "date"), scale=0)
 
 
 # --- aggregates ----------------------------------------------------------------------------------
@@ -429,19 +442,23 @@ def _distinct(node: exp.Expr) -> tuple[str, exp.Expr]:
 
 def _count(scope: Scope, node: exp.Expr) -> Typed:
     if isinstance(node.this, exp.Star) and not any(node.this.args.values()):
-        return Typed("COUNT(*)", "integer")
+        return Typed("COUNT(*)", "integer", most=_MOST_ROWS)
     word, inner = _distinct(node)
     one = typed(scope.inside_aggregate(), inner)
     if word and one.kind not in _SORTED:
         raise refused(f"which values of {one.text} are equal is not certain")
-    return Typed(f"COUNT({word}{one.text})", "integer")
+    text = scope.words.key(one) if word else one.text
+    return Typed(f"COUNT({word}{text})", "integer", most=_MOST_ROWS)
 
 
 def _aggregate(scope: Scope, node: exp.Expr) -> Typed:
     name, allowed = _AGGREGATES[type(node)]
     word, inner = _distinct(node)
     one = _of(scope.inside_aggregate(), inner, allowed)
-    return Typed(f"{name}({word}{one.text})", "decimal" if name == "SUM" else one.kind)
+    if one.kind == "text" and not scope.words.orders_alike:
+        raise refused(f"which text is the {name} is not certain")
+    text = f"{name}({word}{one.text})"
+    return Typed(text, "decimal", scale=one.scale) if name == "SUM" else replace(one, text=text)
 
 
 _OTHERS: Mapping[type[exp.Expr], Callable[[Scope, exp.Expr], Typed]] = {

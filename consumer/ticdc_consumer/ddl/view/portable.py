@@ -10,11 +10,11 @@ from ticdc_encoder.sql.statements import CreateView
 
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.generated_columns import computed_here
-from ticdc_consumer.ddl.view.expressions import PADDED
 from ticdc_consumer.ddl.view.query import ViewQuery, column_names, missing, refused, require_parts
 from ticdc_consumer.state.known_tables import Definitions
 from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.targets.schema.create import literal
+from ticdc_consumer.targets.schema.queries import PADDED
 from ticdc_consumer.targets.target import Target
 
 _COMPARISONS: Mapping[type[exp.Expr], str] = {

@@ -35,8 +35,17 @@ def missing(reason: str) -> Missing:
     return Missing(_refusal(reason))
 
 
+def of_view(refusal: Unsupported) -> Unsupported:
+    """The same, which says that it is about a view."""
+    reason = str(refusal)
+    return refusal if reason.startswith(_NOT_TRANSLATED) else refused(reason)
+
+
+_NOT_TRANSLATED = "CREATE VIEW is not translated: "
+
+
 def _refusal(reason: str) -> str:
-    return f"CREATE VIEW is not translated: {reason}"
+    return f"{_NOT_TRANSLATED}{reason}"
 
 
 class OtherSession(Unsupported):

@@ -10,10 +10,12 @@ from ticdc_encoder.sql.statements import CreateView
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.generated_columns import computed_here
 from ticdc_consumer.ddl.merged_tables import of_shard
-from ticdc_consumer.ddl.view.expressions import Kind, Typed, kind_of, typed
-from ticdc_consumer.ddl.view.query import ViewQuery, column_names, missing, refused
+from ticdc_consumer.ddl.view.expressions import condition, typed
+from ticdc_consumer.ddl.view.query import ViewQuery, column_names, missing, of_view, refused
+from ticdc_consumer.errors import Unsupported
 from ticdc_consumer.state.known_tables import Definitions
 from ticdc_consumer.targets.layout import TableName
+from ticdc_consumer.targets.schema.queries import Kind, QueryWords, Typed
 
 _PARTS = frozenset(
     {
@@ -35,7 +37,13 @@ def translated(
     """`created` are the definitions of the time of the CREATE VIEW: `*` is the columns of then.
     Raises `Unsupported` for a query that may mean something else in the target, `Missing` for
     one of tables or columns that `definitions` lack."""
-    query = _Queries(context, definitions, created).query(tree, None)
+    words = context.target.query_words
+    if words is None:
+        raise refused("this target takes no such query")
+    try:
+        query = _Queries(context, definitions, created, words).query(tree, None)
+    except Unsupported as refusal:
+        raise of_view(refusal) from refusal
     for name, each in zip(query.names, query.of, strict=True):
         if name is None and not view.columns:
             raise refused(f"{each.text} has no name, and TiDB's name for it is not certain")
@@ -81,6 +89,10 @@ class _Scope:
     groups: frozenset[str] | None = None
     """What each group has one of, where only that may be named."""
 
+    @property
+    def words(self) -> QueryWords:
+        return self.queries.words
+
     def column(self, node: exp.Column) -> Typed:
         name = node.name.lower()
         if isinstance(node.this, exp.Star):
@@ -107,7 +119,7 @@ class _Scope:
     def _grouped(self, column: Typed) -> Typed:
         if self.groups is not None and column.text not in self.groups:
             raise refused(f"{column.text} may have several values in a group")
-        return column
+        return column if self.groups is None else self.words.of_group(column)
 
     def query(self, tree: exp.Expr, columns: int | None) -> tuple[str, Sequence[Kind]]:
         inner = tree.this if isinstance(tree, exp.Subquery) else tree
@@ -133,6 +145,7 @@ class _Queries:
     context: DdlContext
     definitions: Definitions
     created: Definitions
+    words: QueryWords
 
     def query(self, tree: exp.Expr, outer: _Scope | None, *, labelled: bool = False) -> _Read:
         """With `labelled`, its columns have their names in the text."""
@@ -155,16 +168,16 @@ class _Queries:
         if isinstance(tree.expression, exp.Union):
             raise refused("parentheses around queries in its query")
         allowed = _COMPARED - {"decimal"} | (frozenset() if distinct else {"string"})
+        if distinct and not self.words.orders_alike:
+            allowed -= {"text"}
         for one, other in zip(left.of, right.of, strict=False):
-            if one.kind != other.kind or one.kind not in allowed:
+            alike = (one.kind, one.scale) == (other.kind, other.scale)
+            if not alike or one.kind not in allowed:
                 raise refused(f"what becomes of {one.text} and {other.text} is not certain")
         if len(left.of) != len(right.of):
             raise refused("its queries have other numbers of columns")
         word = "UNION" if distinct else "UNION ALL"
-        of = tuple(
-            Typed(column.text, "plain" if column.kind == "string" else column.kind)
-            for column in left.of
-        )
+        of = tuple(self.words.derived(column.text, column) for column in left.of)
         return _Read(f"{left.text} {word} {right.text}", left.names, of)
 
     def _select(self, tree: exp.Select, outer: _Scope | None, labelled: bool) -> _Read:
@@ -173,7 +186,7 @@ class _Queries:
         if (source := tree.args.get("from_")) is not None:
             text = f" FROM {self._tables(scope, source.this, tree.args.get('joins') or ())}"
         if (where := tree.args.get("where")) is not None:
-            text += f" WHERE {_condition(scope, where.this)}"
+            text += f" WHERE {condition(scope, where.this)}"
         items = list(_items(scope, tree))
         group = tree.args.get("group")
         aliases = {item.alias.lower(): item.this for item in items if isinstance(item, exp.Alias)}
@@ -182,24 +195,30 @@ class _Queries:
             if texts != ["expressions"]:
                 raise refused("ROLLUP in its query")
             groups = [_sorted(scope, node, items, aliases) for node in group.expressions]
-            text += f" GROUP BY {', '.join(one.text for one in groups)}"
+            text += f" GROUP BY {', '.join(map(scope.words.key, groups))}"
             scope = scope.by_group(groups)
         elif any(map(_aggregates, (*items, tree.args.get("having")))):
             scope = scope.by_group(())
         if (having := tree.args.get("having")) is not None:
             if scope.groups is None:
                 raise refused("HAVING without groups in its query")
-            text += f" HAVING {_condition(scope, _unaliased(scope, having.this, aliases))}"
+            text += f" HAVING {condition(scope, _unaliased(scope, having.this, aliases))}"
         columns = [_value(scope, item) for item in items]
         distinct = "DISTINCT " if tree.args.get("distinct") is not None else ""
         if distinct and not {column.kind for column in columns} <= _COMPARED:
             raise refused("which of its rows are equal is not certain")
+        if distinct and not scope.words.orders_alike:
+            if scope.groups is not None:
+                raise refused("DISTINCT beside groups in its query")
+            text += f" GROUP BY {', '.join(map(scope.words.key, columns))}"
+            scope = scope.by_group(columns)
+            distinct, columns = "", [scope.words.of_group(column) for column in columns]
         text += _order(scope, tree, items, aliases)
         names = tuple(map(_name, items))
         selected = ", ".join(
-            f"{column.text} AS {self.context.target.quote(None, name)}"
+            f"{self.words.selected(column)} AS {self.context.target.quote(None, name)}"
             if labelled and name
-            else column.text
+            else self.words.selected(column)
             for name, column in zip(names, columns, strict=True)
         )
         return _Read(f"SELECT {distinct}{selected}{text}", names, tuple(columns))
@@ -207,8 +226,11 @@ class _Queries:
     # --- tables ---
 
     def _tables(self, scope: _Scope, first: exp.Expr, joins: Sequence[exp.Join]) -> str:
+        first, joins = _unnested(first, joins)
         text = self._table(scope, first)
         right = any(join.side == "RIGHT" for join in joins)
+        if right and not self.words.computes_joined:
+            raise refused("a RIGHT JOIN in its query")
         for join in joins:
             side = _SIDES.get(join.side)
             rest = {part for part, value in join.args.items() if value}
@@ -222,23 +244,25 @@ class _Queries:
             if using:
                 if right:
                     raise refused("USING beside RIGHT JOIN in its query")
-                condition = self._using(scope, before, scope.sources[len(before) :], using)
+                joined = self._using(scope, before, scope.sources[len(before) :], using)
             elif on is not None:
-                condition = _condition(scope, on)
+                joined = condition(scope, on)
             elif right or side != "JOIN":
                 raise refused("a RIGHT JOIN beside a join without a condition in its query")
             else:
-                side, condition = "CROSS JOIN", ""
-            text += f" {side} {other}" + (f" ON {condition}" if condition else "")
+                side, joined = "CROSS JOIN", ""
+            text += f" {side} {other}" + (f" ON {joined}" if joined else "")
         return text
 
     def _table(self, scope: _Scope, node: exp.Expr) -> str:
+        if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table | exp.Subquery):
+            if node.alias:
+                raise refused("parentheses around its tables are not certain to mean the same here")
+            joined = node.args.get("joins")
+            text = self._tables(scope, node, ()) if joined else self._table(scope, node.this)
+            return f"({text})" if joined else text
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Query):
             return self._derived(scope, node)
-        if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
-            if node.alias or node.args.get("joins"):
-                raise refused("parentheses around its tables are not certain to mean the same here")
-            return self._table(scope, node.this)
         if not isinstance(node, exp.Table):
             raise refused("its query is not of plain tables")
         joins = node.args.get("joins") or ()
@@ -265,11 +289,15 @@ class _Queries:
             if column.virtual and column.name.lower() not in computed:
                 hidden.add(column.name.lower())
                 continue
-            # Without the table's own, a column's collation is its database's, which is not sent.
-            own = existing.get(column.name.lower()) if table.collation else None
-            columns[column.name.lower()] = Typed(
-                f"{alias}.{target.quote(None, column.name)}",
-                kind_of(column, None if own is None else own.collation),
+            # Without the table's own, a column's collation is its database's, if that is known.
+            own = existing.get(column.name.lower())
+            now = self.context.definitions.get(name)
+            before = None if now is None else now.column(column.name)
+            if not self.words.orders_alike and (before is None or before.type != column.type):
+                own = None  # it will be as the consumer makes it
+            text = f"{alias}.{target.quote(None, column.name)}"
+            columns[column.name.lower()] = self.words.column(
+                text, column, own, collated=table.collation is not None
             )
         of_star = self.created.any_case(name) or table
         names = {column.name.lower(): column.name for column in of_star.columns}
@@ -297,7 +325,7 @@ class _Queries:
                 raise refused("a column of a query in its query has no name of its own")
             names[name.lower()] = name
             text = f"{quoted}.{self.context.target.quote(None, name)}"
-            columns[name.lower()] = Typed(text, "plain" if of.kind == "string" else of.kind)
+            columns[name.lower()] = self.words.derived(text, of)
         scope.sources.append(_Source("", node.alias, columns, names))
         return f"({read.text}) AS {quoted}"
 
@@ -325,8 +353,23 @@ class _Queries:
             if sides[0].kind != sides[1].kind or sides[0].kind not in _COMPARED:
                 raise refused(f"how {sides[0].text} compares with {sides[1].text} is not certain")
             scope.joined[name.this.lower()] = sides[0]
-            conditions.append(f"{sides[0].text} = {sides[1].text}")
+            conditions.append(self.words.compared("=", *sides))
         return " AND ".join(conditions)
+
+
+def _unnested(first: exp.Expr, joins: Sequence[exp.Join]) -> tuple[exp.Expr, Sequence[exp.Join]]:
+    """Without the parentheses around what is first, in which TiDB restores each join: joins are
+    read from the left."""
+    while isinstance(first, exp.Subquery) and not first.alias:
+        if not isinstance(first.this, exp.Table | exp.Subquery):
+            break
+        joins = [*(first.args.get("joins") or ()), *joins]
+        first = first.this
+    inner = first.args.get("joins") if isinstance(first, exp.Table) else None
+    if inner:
+        joins, first = [*inner, *joins], first.copy()
+        first.set("joins", None)
+    return first, joins
 
 
 # --- what is selected, and in which order --------------------------------------------------------
@@ -361,7 +404,7 @@ def _value(scope: _Scope, item: exp.Expr) -> Typed:
     if scope.groups and not _aggregates(node):
         one = typed(scope.inside_aggregate(), node)
         if one.text in scope.groups:
-            return one
+            return scope.words.of_group(one)
     return typed(scope, node)
 
 
@@ -370,13 +413,6 @@ def _aggregates(node: exp.Expr | None) -> bool:
     if node is None or isinstance(node, exp.Query | exp.Exists | exp.Window):
         return False
     return isinstance(node, exp.AggFunc) or any(map(_aggregates, node.iter_expressions()))
-
-
-def _condition(scope: _Scope, node: exp.Expr) -> str:
-    one = typed(scope, node)
-    if one.kind not in ("integer", "decimal"):
-        raise refused(f"whether {one.text} is true is not certain")
-    return one.text
 
 
 def _is_column(scope: _Scope, name: str) -> bool:
@@ -428,7 +464,7 @@ def _order(
         for each in order.expressions:
             one = _sorted(scope, each.this, items, aliases)
             by.add(one.text)
-            parts.append(one.text + (" DESC" if each.args.get("desc") else ""))
+            parts.append(scope.words.order(one, descending=bool(each.args.get("desc"))))
         text = f" ORDER BY {', '.join(parts)}"
     if limit is None and offset is None:
         return text

@@ -33,9 +33,11 @@ from ticdc_consumer.targets.mysql.encode import is_text
 from ticdc_consumer.targets.mysql.fence import find_session, holder_of, take_session_lock
 from ticdc_consumer.targets.mysql.names_case import NamesCase, NamesFold
 from ticdc_consumer.targets.mysql.privileges import Account
+from ticdc_consumer.targets.mysql.queries import MySqlWords
 from ticdc_consumer.targets.mysql.quoting import is_wide, quote_name, string_literal
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.schema.generated import WriterOf
+from ticdc_consumer.targets.schema.queries import QueryWords
 from ticdc_consumer.targets.target import Target, original
 from ticdc_consumer.waiting import until
 
@@ -144,6 +146,7 @@ class MySql(Target):
     sqlglot_dialect: ClassVar[str] = "mysql"
     transactional_ddl: ClassVar[bool] = False
     has_staging: ClassVar[bool] = True
+    query_words: ClassVar[QueryWords] = MySqlWords()
     begin_statement: ClassVar[str] = "START TRANSACTION"
     back_to_own: ClassVar[str] = "COMMIT"  # as after SET autocommit = 0
     clock: ClassVar[str] = "UNIX_TIMESTAMP(NOW(6))"

@@ -28,10 +28,12 @@ from ticdc_consumer.targets.postgresql import blockers as waits
 from ticdc_consumer.targets.postgresql.bulk import PostgreSqlBulk
 from ticdc_consumer.targets.postgresql.create import WAITS, WORDS, add_reference
 from ticdc_consumer.targets.postgresql.fence import IDLE_HOLDER, past_the_row_lock
+from ticdc_consumer.targets.postgresql.queries import PostgreSqlWords
 from ticdc_consumer.targets.postgresql.quoting import quote_name
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.schema.create import create_table, shape
 from ticdc_consumer.targets.schema.generated import WriterOf
+from ticdc_consumer.targets.schema.queries import QueryWords
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.waiting import until
 
@@ -72,6 +74,7 @@ class PostgreSQL(Target):
     transactional_ddl: ClassVar[bool] = True
     has_staging: ClassVar[bool] = True
     has_zero_dates: ClassVar[bool] = False
+    query_words: ClassVar[QueryWords] = PostgreSqlWords()
     timestamp_zone: ClassVar[str] = "+00"
     clock: ClassVar[str] = "extract(epoch FROM clock_timestamp())"
     # No table is altered whose deferred checks are still to come.

@@ -25,10 +25,12 @@ from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.schema.create import create_table, shape
 from ticdc_consumer.targets.schema.functions import create_functions
 from ticdc_consumer.targets.schema.generated import WriterOf
+from ticdc_consumer.targets.schema.queries import QueryWords
 from ticdc_consumer.targets.sqlite import alter, beside, catalog, errors, types
 from ticdc_consumer.targets.sqlite.bulk import SqliteBulk
 from ticdc_consumer.targets.sqlite.create import WORDS, reference_text
 from ticdc_consumer.targets.sqlite.fence import after_the_file_lock
+from ticdc_consumer.targets.sqlite.queries import SqliteWords
 from ticdc_consumer.targets.sqlite.quoting import quote_name
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.waiting import patiently
@@ -64,6 +66,7 @@ class SQLite(Target):
     transactional_ddl: ClassVar[bool] = True
     several_writers: ClassVar[bool] = False
     unsigned_bigint_is_text: ClassVar[bool] = True
+    query_words: ClassVar[QueryWords] = SqliteWords()
     clock: ClassVar[str] = "(julianday('now') - 2440587.5) * 86400.0"
     # The write lock first: a transaction that reads before it writes cannot wait for it.
     begin_statement: ClassVar[str] = "BEGIN IMMEDIATE"

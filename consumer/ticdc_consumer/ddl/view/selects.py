@@ -283,6 +283,8 @@ class _Queries:
         described = target.describe(*where)
         existing = {} if described is None else {c.name.lower(): c for c in described.columns}
         alias = self._alias(scope, node.alias)
+        now = self.context.definitions.get(name)
+        types = {column.name: column.type for column in now.columns} if now is not None else {}
         columns, hidden = {}, set()
         computed = computed_here(self.context, table, described)
         for column in table.columns:
@@ -291,9 +293,7 @@ class _Queries:
                 continue
             # Without the table's own, a column's collation is its database's, if that is known.
             own = existing.get(column.name.lower())
-            now = self.context.definitions.get(name)
-            before = None if now is None else now.column(column.name)
-            if not self.words.orders_alike and (before is None or before.type != column.type):
+            if not self.words.orders_alike and column.type != types.get(column.name):
                 own = None  # it will be as the consumer makes it
             text = f"{alias}.{target.quote(None, column.name)}"
             columns[column.name.lower()] = self.words.column(

@@ -71,6 +71,10 @@ VARIANTS = [
 
 LEFT_OUT = {
     ("debezium", "types"): ("typedb.alltypes", "typedb.single", "typedb.notnull", "typedb.zeros"),
+    ("debezium-avro", "types"): (
+        *("typedb.alltypes", "typedb.single", "typedb.notnull", "typedb.zeros"),
+        *("typedb.gens",),
+    ),
     ("avro", "types"): ("typedb.zeros",),
     **{("avro", name): tables for name, tables in WITHOUT_PRIMARY_KEY.items()},
 }
@@ -104,6 +108,9 @@ OTHER_PROTOCOLS = [
     Case("keys", "simple.avro", "sqlite", "transactions", False),
     Case("types", "simple.json", "sqlite", "net", True),
     Case("keys", "debezium.ext", "sqlite", "net", False),
+    Case("keys", "debezium-avro", "sqlite", "net", True),
+    Case("types", "debezium-avro.ext", "postgresql", "transactions", False),
+    Case("workload", "debezium-avro", "mysql", "net", False),
     Case("types", "avro.tz", "sqlite", "transactions", True),
     Case("workload", "avro.precise-long", "sqlite", "net", True),
     Case("types", "simple.avro.tz", "postgresql", "transactions", True),

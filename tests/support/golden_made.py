@@ -19,10 +19,10 @@ WITHOUT_PRIMARY_KEY = {
 
 def readable(variant: Variant) -> bool:
     """Whether the consumer takes the records as they are."""
-    if "debezium." in variant.name:
+    if variant.name.removeprefix("classic.").startswith("debezium."):
         extension = "enable-tidb-extension=true" in variant.sink_uri
         return extension and "debezium-disable-schema=true" not in variant.sink_uri
-    if "avro" in variant.name.split(".")[:2] and "simple" not in variant.name:
+    if {"avro", "debezium-avro"} & {*variant.name.split(".")[:2]} and "simple" not in variant.name:
         return "avro-enable-watermark=true" in variant.sink_uri
     return not variant.name.endswith(".plain")
 
@@ -33,6 +33,9 @@ def made(variant: Variant) -> tuple[Variant, Mapping[SchemaId, str]]:
         return variant, {}
     uri = variant.sink_uri.replace("&debezium-disable-schema=true", "")
     config = variant.config_toml
+    if variant.name.startswith("debezium-avro"):
+        uri = uri.replace("&enable-tidb-extension=true", "")
+        uri += "&enable-tidb-extension=true&avro-enable-watermark=true"
     if variant.name.startswith("avro"):
         uri += "&avro-enable-watermark=true"
         rules = ["*.*", *(f"!{name}" for name in WITHOUT_PRIMARY_KEY.get(variant.scenario, ()))]

@@ -18,7 +18,7 @@ import psycopg
 import pymysql  # type: ignore[import-untyped]
 import sqlalchemy as sa
 from pyspark.sql import SparkSession
-from ticdc_consumer.config.choices import CALENDAR_DATES
+from ticdc_consumer.config.choices import CALENDAR_DATES, LITERAL_DEFAULTS
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.consumer import Consumer
 from ticdc_encoder.message import Message
@@ -30,9 +30,17 @@ PROTOCOLS = {
     "avro": "avro",
     "canal-json": "canal-json",
     "debezium": "debezium",
+    "debezium-avro": "debezium-avro",
     "open": "open-protocol",
     "simple": "simple",
 }
+
+
+TRUSTED: Mapping[str, frozenset[str]] = {
+    "debezium": frozenset({CALENDAR_DATES}),
+    "debezium-avro": frozenset({CALENDAR_DATES, LITERAL_DEFAULTS}),
+}
+"""The rules that a protocol needs: they hold for the tables that are read by it."""
 
 
 def protocol_of(variant: Variant) -> str | None:
@@ -130,8 +138,7 @@ def consumer_of(
         apply=way,  # type: ignore[arg-type]
         time_zone=variant.server_tz,
         encoding_format="avro" if "simple.avro" in variant.name else "json",
-        # Of the tables that are read by it, none has dates that no calendar has.
-        rules=rules | ({CALENDAR_DATES} if protocol == "debezium" else set()),
+        rules=rules | TRUSTED.get(protocol, frozenset()),
         route=place.route,
         # The clock of the machine that made them may be ahead of this one's.
         future_limit=10 * 365 * 86400.0,

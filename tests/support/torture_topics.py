@@ -56,7 +56,8 @@ class Feed:
         self.partitions = partitions
         self.topic = kafka.create_topic(name, partitions) if partitions else kafka.prefix + name
         wire_format = FORMATS[protocol]
-        options = {"new_architecture": True} | options
+        if protocol != "debezium-avro":  # the new one's alone
+            options = {"new_architecture": True} | options
         self._encoder = wire_format.Encoder(wire_format.Options(**options), lambda: 0)
 
     def record(self, event: RowChange | Ddl | Resolved) -> tuple[bytes | None, bytes | None]:

@@ -42,6 +42,7 @@ OURS: Mapping[str, str] = {
     "simple": "ticdc_consumer.protocols.simple:PROTOCOL",
     "debezium": "ticdc_consumer.protocols.debezium:PROTOCOL",
     "avro": "ticdc_consumer.protocols.avro:PROTOCOL",
+    "debezium-avro": "ticdc_consumer.protocols.debezium_avro:PROTOCOL",
     "csv": "ticdc_consumer.protocols.csv:PROTOCOL",
 }
 """The protocols of this package, by the name that TiCDC gives them."""
@@ -49,10 +50,6 @@ OURS: Mapping[str, str] = {
 NOT_READ: Mapping[str, str] = {
     "canal": "has neither commit_ts nor resolved ts: use canal-json, enable-tidb-extension=true",
     "maxwell": "has neither commit_ts nor resolved ts: use canal-json, enable-tidb-extension=true",
-    "debezium-avro": (
-        "does not distinguish NULL from a column's DEFAULT, nor show which columns have one: set "
-        "protocol=debezium and enable-tidb-extension=true in the changefeed's sink URI"
-    ),
 }
 """Protocols of TiCDC that no consumer can apply exactly, and why."""
 

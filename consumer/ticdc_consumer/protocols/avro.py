@@ -20,7 +20,7 @@ from ticdc_consumer.config.options import Settings
 from ticdc_consumer.config.reading import ReadSettings
 from ticdc_consumer.errors import Stop, Usage
 from ticdc_consumer.protocols.exactness import Exactness, complete_columns, with_elements
-from ticdc_consumer.protocols.protocol import WireProtocol
+from ticdc_consumer.protocols.protocol import WireProtocol, require_registry
 
 if TYPE_CHECKING:
     from ticdc_consumer.targets.layout import TargetTable
@@ -45,8 +45,7 @@ def _may_be_control(key: bytes | None, value: bytes | None) -> bool:
 
 
 def _check_settings(options: Settings) -> None:
-    if "url" not in options.registry:
-        raise Usage("registry.url is not set: avro's messages name schemas that it has")
+    require_registry(options)
     for rule in options.filter:
         name = rule.removeprefix("!").replace("`", "").replace('"', "")
         expression = re.search(r"[/\[\\]", name)

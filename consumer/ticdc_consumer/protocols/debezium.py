@@ -21,6 +21,7 @@ from ticdc_consumer.config.reading import ReadSettings
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.protocols.exactness import (
     Exactness,
+    Refuse,
     Restore,
     complete_columns,
     with_elements,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 MOST_DIGITS = 15
 """Digits of a decimal that a double holds exactly: DBL_DIG."""
+DEFAULT_FOR_NULL = "sends its DEFAULT for NULL: make it NOT NULL, or drop the DEFAULT"
 
 _TIMES = frozenset({"datetime", "timestamp", "time"})
 
@@ -54,16 +56,21 @@ def _may_be_control(key: bytes | None, value: bytes | None) -> bool:
     )
 
 
-def _refuse(table: Table, rules: frozenset[str]) -> None:
-    for column in table.columns:
-        if reason := _loss(table, column, rules):
-            raise Stop(f"{table.schema}.{table.name}.{column.name}: debezium {reason}")
+def without_losses(protocol: str) -> Refuse:
+    """Refuses the first column that Debezium loses something of, whatever its encoding."""
+
+    def refuse(table: Table, rules: frozenset[str]) -> None:
+        for column in table.columns:
+            if reason := _loss(table, column, rules):
+                raise Stop(f"{table.schema}.{table.name}.{column.name}: {protocol} {reason}")
+
+    return refuse
 
 
 def _loss(table: Table, column: Column, rules: frozenset[str]) -> str | None:
     kind = column.type.name
     if column.nullable and column.default is not None:
-        return "sends its DEFAULT for NULL: make it NOT NULL, or drop the DEFAULT"
+        return DEFAULT_FOR_NULL
     if kind in ("date", "datetime") and CALENDAR_DATES not in rules:
         return (
             "sends other dates for 0000-00-00 and the like, and for years below 100: use "
@@ -108,17 +115,24 @@ def _complete_column(column: Column, declared: Column | None) -> Column:
                 f"{known.length}"
             )
         return replace(column, type=known)
-    if type_.name in _TIMES:
-        if known is None:
-            raise Stop(
-                f"debezium does not show how many digits after the second a {type_.name} has, and "
-                "its CREATE TABLE was not in the stream"
-            )
-        return replace(column, type=replace(type_, decimals=known.decimals or 0))
-    return with_elements(column, known)
+    return with_digits(column, declared) or with_elements(column, known)
 
 
-def _restore(layout: "Layout") -> dict[str, Restore]:
+def with_digits(column: Column, declared: Column | None) -> Column | None:
+    """A column of times with as many digits after the second as it was declared with; None for
+    another one. Raises `Stop` if they are not known."""
+    type_ = column.type
+    if type_.name not in _TIMES:
+        return None
+    if declared is None or declared.type.name != type_.name:
+        raise Stop(
+            f"debezium does not show how many digits after the second a {type_.name} has, and its "
+            "CREATE TABLE was not in the stream"
+        )
+    return replace(column, type=replace(type_, decimals=declared.type.decimals or 0))
+
+
+def restore(layout: "Layout") -> dict[str, Restore]:
     restorers: dict[str, Restore] = {}
     for column in layout.source:
         if column.type.decimals is not None and column.type.name in _TIMES:
@@ -159,6 +173,6 @@ PROTOCOL = WireProtocol(
     rows_in_utc=True,
     needs_for_marks="enable-tidb-extension=true (of TiCDC 8.5.4's new architecture, or 9.0)",
     needs_for_old_rows="output-old-value = true in [sink.debezium]",
-    exactness=Exactness(refuse=_refuse, complete=_complete, restore=_restore),
+    exactness=Exactness(refuse=without_losses("debezium"), complete=_complete, restore=restore),
     demo={"target.rules": [CALENDAR_DATES]},
 )

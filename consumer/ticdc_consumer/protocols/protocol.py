@@ -15,7 +15,7 @@ from ticdc_encoder.tso import compose, moment
 
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.config.reading import ReadSettings
-from ticdc_consumer.errors import LOAD_ANEW, Stop
+from ticdc_consumer.errors import LOAD_ANEW, Stop, Usage
 from ticdc_consumer.protocols.exactness import AS_SENT, Exactness
 
 Decode = Callable[[bytes | None, bytes | None], list[Event]]
@@ -150,6 +150,14 @@ class WireProtocol:
             return test(key, inflate(value, options.compression, options.message_limit))
 
         return inflated
+
+
+def require_registry(options: Settings) -> None:
+    """Raises `Usage` unless the settings name a registry."""
+    if "url" not in options.registry:
+        raise Usage(
+            f"registry.url is not set: {options.protocol}'s messages name schemas that it has"
+        )
 
 
 def latest_sane(options: Settings) -> int:

@@ -17,6 +17,7 @@ from ticdc_encoder.changefeed.versions import (
     case_sensitive_by_default,
     check_architecture,
     check_has,
+    check_protocol,
 )
 from ticdc_encoder.errors import ConfigError
 from ticdc_encoder.filters.column import ColumnSelector
@@ -148,8 +149,7 @@ class ChangefeedConfig:
                 raise ConfigError(f"{name.replace('_', '-')} must be at least 1")
         if self.integrity_check and self.column_selectors:
             raise ConfigError("column-selectors exclude integrity-check-level = 'correctness'")
-        if traits.since is not None and self.version < traits.since:
-            raise ConfigError(f"TiCDC {self.version} has no protocol {self.protocol}")
+        check_protocol(self.protocol, self.version, new=self.new_architecture)
         for name in ("debezium_include_start_ts", "avro_include_before_value"):
             if getattr(self, name):
                 setting = name.replace("_", "-")

@@ -112,6 +112,8 @@ PROTOCOLS: dict[str, ProtocolTraits] = {
         old_value="debezium",
         resolved=_with_watermark,
         ddl=_with_watermark,
+        ddl_kinds=CHANGE_TYPES,
+        ddl_has_tables=True,
     ),
     "open-protocol": ProtocolTraits(handles_large_messages=True, has_raw_claim_checks=False),
     "simple": ProtocolTraits(

@@ -18,6 +18,9 @@ _TIDB_X = Version(26, 0, 0)
 release-nextgen-202603. It left master in spring 2026, and has nothing of `UNRELEASED`, nor
 `target-schema` (no `pkg/routing`)."""
 _STORAGE_SELECTORS = Version(26, 3, 4)
+_PROTOCOLS_OF_MASTER = {"debezium-avro": Version(26, 3, 3)}
+"""Protocols of the new architecture that no release up to 8.5.8 has, with TiDB X's first version:
+pingcap/ticdc#5475."""
 _FOLDS_CASE = (("6.5.6", "6.5.x"), ("7.1.3", "7.1.x"), ("7.5.0", "x.x.x"))
 """From the first version to the last, `case-sensitive` is false by default."""
 
@@ -54,7 +57,24 @@ def selects_in_storage(version: Version, *, new: bool) -> bool:
     CSV; where it does not, TiCDC accepts selectors, and its header names columns that no row has.
     Source: pingcap/ticdc#5595, in master and v26.3.4; `setHeader` of
     `pkg/sink/codec/csv/csv_encoder.go` at v8.5.4 and at release-8.5, 799216b."""
-    return new and (UNRELEASED <= version < _TIDB_X or version >= _STORAGE_SELECTORS)
+    return new and _has_of_master(version, _STORAGE_SELECTORS)
+
+
+def _has_of_master(version: Version, of_tidb_x: Version) -> bool:
+    return UNRELEASED <= version < _TIDB_X or version >= of_tidb_x
+
+
+def check_protocol(protocol: str, version: Version, *, new: bool) -> None:
+    """Raises ConfigError for a protocol that this TiCDC does not have."""
+    since, of_tidb_x = PROTOCOLS[protocol].since, _PROTOCOLS_OF_MASTER.get(protocol)
+    if since is not None and version < since:
+        raise ConfigError(f"TiCDC {version} has no protocol {protocol}")
+    if of_tidb_x is not None and not (new and _has_of_master(version, of_tidb_x)):
+        raise ConfigError(
+            f"protocol {protocol} needs the new architecture of TiCDC's master, for which "
+            f"{UNRELEASED} stands, or of TiDB X {of_tidb_x}: this is the "
+            f"{'new' if new else 'old'} one of {version}"
+        )
 
 
 def filters_whole_updates(version: Version, *, new: bool) -> bool:

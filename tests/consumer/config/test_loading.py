@@ -450,9 +450,9 @@ REFUSED = [
     (
         "target.rules=zero-dates,vector-as-text",
         "target.rules has 'zero-dates', which is not one of "
-        "calendar-dates, same-collations, vector-as-text, zero-date-as-null",
+        "calendar-dates, literal-defaults, same-collations, vector-as-text, zero-date-as-null",
     ),
-    ("protocol=debezium-avro", "protocol debezium-avro does not distinguish NULL from a column's"),
+    ("protocol=debezium-avro", "registry.url is not set: debezium-avro's messages name schemas"),
     ("protocol=maxwell", "use canal-json, enable-tidb-extension=true"),
     ("protocol=avro", "registry.url is not set: avro's messages name schemas that it has"),
     ("tables.filter=shop", "tables.filter has a wrong rule: no '.' between schema and table"),

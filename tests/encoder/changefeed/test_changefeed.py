@@ -399,8 +399,9 @@ def test_each_protocol_has_its_own_output_old_value() -> None:
         changefeed = Changefeed(
             "kafka://b/t?protocol=debezium-avro&partition-num=1&enable-tidb-extension=true",
             {"sink": {named: {"output-old-value": False}}},
+            "9.0.0",
+            new_architecture=True,
             registry=registry,
-            **NEW,
         )
         (message,) = changefeed.encode(update)
         wire = FORMATS["debezium-avro"]

@@ -193,7 +193,7 @@ def test_every_protocol_tells_the_target_alone(protocol: str) -> None:
     if protocol == "avro":
         uri += "&avro-enable-watermark=true"
     registry = MemoryRegistry()
-    changefeed = Changefeed(uri, config, **NEW, registry=registry)
+    changefeed = Changefeed(uri, config, "9.0.0", new_architecture=True, registry=registry)
     sent = [*changefeed.ddl(Ddl("sales", "orders", CREATE, 5, 3)), *changefeed.encode(ROW)]
     sent += changefeed.flush()
     assert sent

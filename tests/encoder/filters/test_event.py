@@ -284,8 +284,9 @@ def test_the_columns_that_are_selected_are_sent(
     protocol: str, columns: list[str], expected: list[str]
 ) -> None:
     registry = MemoryRegistry()
+    uri = URI.replace("canal-json", protocol)
     changefeed = Changefeed(
-        URI.replace("canal-json", protocol), selecting(*columns), registry=registry, **NEW
+        uri, selecting(*columns), "9.0.0", new_architecture=True, registry=registry
     )
     messages = changefeed.encode(Transaction(5, tuple(change(n) for n in ("insert", "delete"))))
     messages += changefeed.flush()

@@ -2,7 +2,7 @@
 
 Source: TiCDC `pkg/sink/codec/debezium/avro.go`. What Debezium's JSON loses is lost here too,
 except DECIMAL, which is exact, and bytes, which are distinct from text. DDL and resolved ts, which
-need `avro-enable-watermark`, are written like the JSON form: no sample of TiCDC's was available.
+need `avro-enable-watermark`, are the JSON form, converted (`encodeAvroMessage`, `encoder.go`).
 
 It builds on both formats: the fields are Debezium's, the binary encoding and its modes are Avro's.
 """
@@ -74,9 +74,10 @@ def _registry(registry: Registry | None) -> Registry:
 
 @dataclass(frozen=True, slots=True)
 class _EnvelopeShape:
-    """How a value's records are read. `names` are the columns by their names in Avro, `convert`
-    has those whose values Avro holds in another form."""
+    """How a value's records are read. `name` is the schema's, `names` are the columns by their
+    names in Avro, `convert` has those whose values Avro holds in another form."""
 
+    name: str
     read: avro_binary.Read
     columns: tuple[Column, ...]
     names: tuple[tuple[str, str], ...]
@@ -85,9 +86,18 @@ class _EnvelopeShape:
     tables: dict[tuple[str, str], Table] = field(default_factory=dict)
 
     def table(self, schema: str, name: str) -> Table:
-        """The table of that name whose rows have this shape."""
+        """The table of that name whose rows have this shape. Raises WireError if the schema is that
+        of another one: TiCDC keeps one schema of a topic and a version of its tables
+        (`GetCachedOrRegister`, `avro/confluent_schema_registry.go`), which tables share that one
+        DDL changed. Columns may be missing, or NULL, then."""
         table = self.tables.get((schema, name))
         if table is None:
+            if not self.name.endswith(f".{sanitize(schema)}.{sanitize(name)}Envelope"):
+                raise WireError(
+                    f"a row of {schema}.{name} by the schema of another table, {self.name}, which "
+                    "TiCDC takes for tables of one DDL in one topic: give each table a topic of "
+                    "its own, then load them anew"
+                )
             table = Table(schema, name, self.columns, handle_key=self.key)
             self.tables[schema, name] = table
         return table
@@ -164,6 +174,7 @@ def _shape(registry: Registry, key_id: SchemaId, value_id: SchemaId) -> _Envelop
             convert.append((str(each["name"]), read))
     renamed = any(avro != name for avro, name in names)
     return _EnvelopeShape(
+        f"{schema.get('namespace', '')}.{schema.get('name', '')}",
         avro_binary.reader(schema, "value"),
         tuple(columns),
         tuple(names) if renamed else (),

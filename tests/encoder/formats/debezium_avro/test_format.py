@@ -26,6 +26,7 @@ from ticdc_encoder.sql.parser import parse_create_table
 
 SAMPLE: dict[str, Any] = vectors("debezium_avro")
 FOO = parse_create_table(SAMPLE["ddl"], "test")
+MASTER: Any = {"version": "9.0.0", "new_architecture": True}
 
 
 def opened(schemas: Mapping[SchemaId, str] | None = None, **options: Any) -> Options:
@@ -298,14 +299,44 @@ def test_a_changefeed_sends_them_where_it_is_told_to() -> None:
     uri = "kafka://b/t?protocol=debezium-avro&partition-num=2&enable-tidb-extension=true"
     ddl = Ddl("test", "foo", SAMPLE["ddl"], 7, 3, FOO)
     for more, count in (("", 0), ("&avro-enable-watermark=true", 2)):
-        changefeed = Changefeed(uri + more, registry=MemoryRegistry())
+        changefeed = Changefeed(uri + more, registry=MemoryRegistry(), **MASTER)
         assert len(changefeed.ddl(ddl)) == len(changefeed.resolve(9)) == count
     row = dict.fromkeys(("name", "bin", "price", "ubig", "v"), None)
     change = RowChange(FOO, 8, None, {"id": 1, **row})
     assert len(changefeed.encode(Transaction(8, (change,)))) == 1
+    assert changefeed.ddl(Ddl("test", "foo", "ALTER TABLE `foo` CACHE", 9, 57, FOO)) == []
+
+
+@pytest.mark.parametrize(
+    ("version", "new", "has"),
+    [
+        *[("8.5.8", True, False), ("9.0.0", True, True), ("9.0.0", False, False)],
+        *[("26.3.2", True, False), ("26.3.3", True, True)],
+    ],
+)
+def test_tidb_x_and_ticdcs_master_have_it(version: str, new: bool, has: bool) -> None:
+    made: Any = {"version": version, "new_architecture": new, "registry": MemoryRegistry()}
+    if has:
+        Changefeed("kafka://b/t?protocol=debezium-avro", **made)
+        return
+    with pytest.raises(ConfigError, match="protocol debezium-avro needs the new architecture of"):
+        Changefeed("kafka://b/t?protocol=debezium-avro", **made)
 
 
 # What cannot be.
+
+
+def test_a_row_by_the_schema_of_another_table_is_refused() -> None:
+    options = opened()
+    foo = replace(FOO, name="bar")
+    row: dict[str, Value] = {"id": 1, "name": "a", "bin": None, "price": None, "ubig": 1, "v": 2}
+    ((key, value),) = Encoder(options).row(RowChange(foo, 5, None, row))
+    ((_, other),) = Encoder(options).row(RowChange(FOO, 5, None, row))
+    assert key is not None and value is not None and other is not None
+    with pytest.raises(
+        WireError, match=r"a row of test\.foo by the schema of another table, \S+bar"
+    ):
+        decode(key, value[:5] + other[5:], options)
 
 
 def test_a_table_with_a_virtual_column_cannot_be_sent() -> None:

@@ -28,6 +28,9 @@ from ticdc_consumer.targets.layout import Layout, TableName, TargetName, TargetT
 from ticdc_consumer.targets.target import Target
 
 ForTasks = tuple[PickledInBlocks[Layout], PickledShapes]
+_SOFT_DELETE = "_tidb_softdelete_time"
+"""The column of TiDB X's tables with soft deletes, and of active-active ones. Source: TiCDC
+`pkg/common/event/active_active.go` (`SoftDeleteTimeColumn`, `EvaluateRowPolicy`) at v26.3.1."""
 
 
 class TableLayouts:
@@ -347,6 +350,14 @@ class TableLayouts:
     def _refuse(self, source: Table, described: TargetTable, problems: Problems) -> None:
         """Notes what a table cannot be applied exactly with."""
         label = f"{source.schema}.{source.name}"
+        if any(column.name.lower() == _SOFT_DELETE for column in source.columns):
+            with problems:
+                raise Stop(
+                    f"{label}: a table with soft deletes, or an active-active one (it has "
+                    f"{_SOFT_DELETE}): TiCDC does not send its hard DELETEs, and sends a soft one "
+                    "as a DELETE, so that the target would not hold what upstream holds: leave the "
+                    "table out by [tables] filter"
+                )
         for name, cure in described.strict_foreign_keys:
             with problems:
                 raise Stop(f"{label}: foreign key {name} cannot be deferred; run: {cure}")

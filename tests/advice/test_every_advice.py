@@ -108,7 +108,6 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     ),
     "TiCDC's changefeed or the TiDB is changed, and what comes then is read": (
         "use canal-json, enable-tidb-extension=true",
-        "set protocol=debezium and enable-tidb-extension=true",
         "make sure that it is not",
         "run the TiCDC server with --tz=UTC",
         "compare [kafka] topics with the changefeed's sink URI",

@@ -82,6 +82,22 @@ def test_the_digits_that_debezium_leaves_out_are_those_of_the_definition(
     ]
 
 
+@pytest.mark.parametrize("protocol", ["canal-json", "open-protocol"])
+def test_a_table_with_soft_deletes_is_refused_whatever_the_protocol(
+    protocol: str, mock_kafka: Mock, sqlite_url: str, command: Make
+) -> None:
+    feed = Feed(mock_kafka, protocol)
+    run = command([feed], sqlite_url)
+    sql = "CREATE TABLE `items` (`id` INT PRIMARY KEY, `_tidb_softdelete_time` TIMESTAMP(6) NULL)"
+    feed.create(10, sql)
+    feed.mark(100)
+    assert run().code == 0
+    feed.send(1, inserted(150, {"id": 1, "_tidb_softdelete_time": None}, table(sql)))
+    feed.mark(200)
+    refuses(run, "shop.items: a table with soft deletes", "leave the table out by [tables] filter")
+    assert run(tables__filter="*.*,!shop.items", changefeed="other").code == 0
+
+
 def test_without_a_definition_digits_are_not_guessed(
     debezium: tuple[Feed, Command], sqlite_url: str
 ) -> None:

@@ -63,8 +63,9 @@ def _complete_column(column: Column, declared: Column | None) -> Column:
         if known is None:
             raise Stop(
                 "debezium-avro sends a column's DEFAULT for its NULL, and this table's CREATE "
-                "TABLE, which shows the DEFAULT, was not in the stream: set [source] upstream to "
-                "the TiDB, from which a run then reads it"
+                "TABLE, which shows the DEFAULT, was not in the stream: leave the table out by "
+                "[tables] filter, or set [source] upstream to the TiDB, from which a run then "
+                "reads it"
             )
         if known.nullable and known.default is not None:
             raise Stop(f"debezium-avro {DEFAULT_FOR_NULL}")

@@ -132,12 +132,18 @@ def with_digits(column: Column, declared: Column | None) -> Column | None:
     return replace(column, type=replace(type_, decimals=declared.type.decimals or 0))
 
 
-def restore(layout: "Layout") -> dict[str, Restore]:
-    restorers: dict[str, Restore] = {}
+def restore_times(layout: "Layout") -> dict[str, Restore]:
+    return {
+        column.name: _time(column.type.decimals)
+        for column in layout.source
+        if column.type.decimals is not None and column.type.name in _TIMES
+    }
+
+
+def _restore(layout: "Layout") -> dict[str, Restore]:
+    restorers = restore_times(layout)
     for column in layout.source:
-        if column.type.decimals is not None and column.type.name in _TIMES:
-            restorers[column.name] = _time(column.type.decimals)
-        elif column.type.name == "decimal" and column.type.length is not None:
+        if column.type.name == "decimal" and column.type.length is not None:
             restorers[column.name] = _decimal(column.type.decimals or 0)
     return restorers
 
@@ -173,6 +179,6 @@ PROTOCOL = WireProtocol(
     rows_in_utc=True,
     needs_for_marks="enable-tidb-extension=true (of TiCDC 8.5.4's new architecture, or 9.0)",
     needs_for_old_rows="output-old-value = true in [sink.debezium]",
-    exactness=Exactness(refuse=without_losses("debezium"), complete=_complete, restore=restore),
+    exactness=Exactness(refuse=without_losses("debezium"), complete=_complete, restore=_restore),
     demo={"target.rules": [CALENDAR_DATES]},
 )

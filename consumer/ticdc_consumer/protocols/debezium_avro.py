@@ -21,7 +21,7 @@ from ticdc_consumer.config.reading import ReadSettings
 from ticdc_consumer.errors import Stop, Usage
 from ticdc_consumer.protocols.debezium import (
     DEFAULT_FOR_NULL,
-    restore,
+    restore_times,
     with_digits,
     without_losses,
 )
@@ -86,7 +86,7 @@ PROTOCOL = WireProtocol(
     needs_for_marks="avro-enable-watermark=true and enable-tidb-extension=true",
     needs_for_old_rows="output-old-value = true in [sink.debezium]",
     exactness=Exactness(
-        refuse=without_losses("debezium-avro"), complete=_complete, restore=restore
+        refuse=without_losses("debezium-avro"), complete=_complete, restore=restore_times
     ),
     check_settings=_check_settings,
 )

@@ -3,7 +3,6 @@
 from support.advice import (
     Case,
     Scene,
-    as_ticdc_sends,
     changefeed_begins,
     copied,
     follow,
@@ -70,7 +69,7 @@ CASES = [
         "SCHEMA.TABLE;",
         [
             types_again("load CONFIG --table {schema}.u"),
-            as_ticdc_sends(types("load CONFIG --table {schema}.u --table {schema}.v")),
+            types("load CONFIG --table {schema}.u --table {schema}.v"),
             LATER_STILL,
             types("run CONFIG"),
         ],

@@ -1,7 +1,6 @@
 """What a case happens in."""
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,9 +12,6 @@ from support.server_address import server_address
 from support.torture_cli import Command, commands
 from support.torture_topics import Feed
 from support.upstream_tidb import upstream
-from ticdc_consumer.upstream.load import growing
-from ticdc_consumer.upstream.session import UpstreamSession
-from ticdc_consumer.upstream.snapshot import current_ts
 
 
 @pytest.fixture
@@ -33,7 +29,6 @@ def scene(
     with fresh_database(server_address("TIDB_URL")) as tidb_url, upstream(tidb_url) as tidb:
         kafka: brokers.Kafka = request.getfixturevalue(f"{case.kafka}_kafka")
         feed = Feed(kafka, case.protocol, **case.format)
-        monkeypatch.setattr(growing, "current_ts", partial(resolved_ts, feed))
         settings = {
             "source__upstream": tidb.url,
             "tables__route": '{"*.*" = "{target}.{table}"}',
@@ -48,13 +43,6 @@ def scene(
             scene.ends_run()
             scene.until_end.close()
             scene.target(*scene.leaves)
-
-
-def resolved_ts(feed: Feed, session: UpstreamSession) -> int:
-    """A timestamp of now, above which TiCDC's next resolved ts is."""
-    now = current_ts(session)
-    feed.resolve(now + 1)
-    return now
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -3,6 +3,7 @@
 from support.advice import (
     Case,
     Scene,
+    as_ticdc_sends,
     changefeed_begins,
     follow,
     hears,
@@ -115,7 +116,11 @@ CASES = [
             types("load CONFIG --table {schema}.u"),
         ],
         "…: the target has a table … already: drop it, or give it another name",
-        [target("DROP TABLE u"), types_again("load CONFIG --table {schema}.u"), CHANGE],
+        [
+            target("DROP TABLE u"),
+            as_ticdc_sends(types_again("load CONFIG --table {schema}.u")),
+            CHANGE,
+        ],
         settings=NARROW,
     ),
     Case(
@@ -125,7 +130,7 @@ CASES = [
             upstream(U, "INSERT INTO u VALUES (1)"),
             types("run CONFIG"),
             *WIDER,
-            killed("load CONFIG --table {schema}.u", "A3"),
+            as_ticdc_sends(killed("load CONFIG --table {schema}.u", "A3")),
             types("load CONFIG --table {schema}.u --give-up"),
         ],
         "…: the target has no other table for its rows, so that this load cannot be given up; "

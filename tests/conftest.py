@@ -74,6 +74,7 @@ SLOW = (
     "tests/world/",
     "tests/torture/test_run.py",  # starts consumers
     "ddl/test_histories.py",
+    "ddl/test_applications.py",
     "test_tidb_gives_these_answers",
     "test_a_crash_at_any_statement",
     "test_an_alter_is_done_once_wherever_it_was_cut_off",

@@ -6,7 +6,7 @@ TABLE, and into which TiDB's rows are loaded as they are.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from random import Random
@@ -23,6 +23,7 @@ from ticdc_encoder.event import Ddl, Row, RowChange, Table
 from ticdc_encoder.sql.evolution import evolve
 from ticdc_encoder.sql.parser import parse_create_table, parse_ddl
 from ticdc_encoder.sql.statements import AlterTable
+from ticdc_encoder.sql.words import restored
 from ticdc_encoder.values import canonical
 
 from support.canonical_rows import load
@@ -81,6 +82,37 @@ class History:
     @property
     def ddls(self) -> list[Ddl]:
         return [change for change in self.changes if isinstance(change, Ddl)]
+
+
+Held = tuple[Table, tuple[Row, ...]]
+"""A table as TiDB has it, with its rows."""
+
+
+def held(run: Callable[[str], Sequence[Sequence[Any]]], at: str, schema: str) -> Held:
+    """`run` gives the rows of a query, `at` is the table's quoted name, in whatever schema."""
+    ((_, definition),) = run(f"SHOW CREATE TABLE {at}")
+    table = parse_create_table(restored(definition), schema)
+    columns = [column for column in table.columns if column.generated != "virtual"]
+    listed = ", ".join(upstream._selected(column) for column in columns)
+    rows = run(f"SELECT {listed} FROM {at}")  # noqa: S608
+    return table, tuple(
+        {c.name: upstream._value(c, value) for c, value in zip(columns, row, strict=True)}
+        for row in rows
+    )
+
+
+def changes(
+    before: Mapping[Any, Held], after: Mapping[Any, Held], commit_ts: int
+) -> Iterator[RowChange]:
+    """What a transaction changed in the rows of tables that have a key."""
+    for name, (table, rows) in before.items():
+        if not (key := table.handle_key):
+            continue
+        old = {tuple(row[c] for c in key): row for row in rows}
+        new = {tuple(row[c] for c in key): row for row in after[name][1]}
+        for at in {**old, **new}:
+            if old.get(at) != new.get(at):
+                yield RowChange(table, commit_ts, before=old.get(at), after=new.get(at))
 
 
 class Judge:
@@ -146,18 +178,9 @@ class Judge:
                 self._run(text)
             except sa.exc.DBAPIError:
                 continue
-        changes = []
-        for name, (table, rows) in before.items():  # a foreign key may have changed others
+        for name in before:  # a foreign key may have changed others
             self._look(name)
-            key = table.handle_key
-            old = {tuple(row[c] for c in key): row for row in rows}
-            new = {tuple(row[c] for c in key): row for row in self._tables[name][1]}
-            changes += [
-                RowChange(table, commit_ts, before=old.get(at), after=new.get(at))
-                for at in {**old, **new}
-                if old.get(at) != new.get(at)
-            ]
-        return changes
+        return list(changes(before, self._tables, commit_ts))
 
     def _view(self) -> View | None:
         try:
@@ -169,21 +192,9 @@ class Judge:
     def _look(self, name: str) -> None:
         """Reads the table as it is now."""
         try:
-            _, definition = self._run(f"SHOW CREATE TABLE `{name}`").one()
+            self._tables[name] = held(lambda text: self._run(text).all(), f"`{name}`", SCHEMA)
         except sa.exc.DBAPIError:
             self._tables.pop(name, None)
-            return
-        table = parse_create_table(definition, SCHEMA)
-        columns = [column for column in table.columns if column.generated != "virtual"]
-        listed = ", ".join(upstream._selected(column) for column in columns)
-        rows = self._run(f"SELECT {listed} FROM `{name}`").all()  # noqa: S608
-        self._tables[name] = (
-            table,
-            tuple(
-                {c.name: upstream._value(c, value) for c, value in zip(columns, row, strict=True)}
-                for row in rows
-            ),
-        )
 
 
 @dataclass

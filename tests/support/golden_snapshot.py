@@ -1,6 +1,6 @@
 """The golden upstream as of a timestamp, as a run reads it whose values TiCDC did not send."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -19,10 +19,11 @@ class RecordedTable:
     """A `ddl.context.Snapshot`, in one chunk."""
 
     table: Table
-    rows: list[Row]
+    rows: Sequence[Row]
 
     def chunks(self) -> Iterator[Iterator[list[pa.Array]]]:
-        yield iter([[self._array(column.name) for column in self.table.columns]])
+        sent = [column.name for column in self.table.columns if not column.virtual]
+        yield iter([[self._array(name) for name in sent]])
 
     def _array(self, name: str) -> pa.Array:
         type_ = self.table.column(name).type

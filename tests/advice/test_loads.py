@@ -95,6 +95,7 @@ def as_an_owner(scene: Scene) -> None:
     scene.tidb.execute(
         f"CREATE USER '{name[:30]}'@'%'", f"GRANT SELECT ON `{name}`.* TO '{name[:30]}'@'%'"
     )
+    scene.until_end.callback(scene.tidb.execute, f"DROP USER '{name[:30]}'@'%'")
     url = sa.make_url(scene.tidb.url).set(username=name[:30])
     scene.set(source__upstream=url.render_as_string(hide_password=False))
 

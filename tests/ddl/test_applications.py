@@ -238,10 +238,7 @@ def test_few_statements_stop() -> None:
     assert sum(len(stop.targets) for stop in STOPS) <= FEW * all_ * len(TARGETS)
 
 
-REFUSED: dict[tuple[str, str], set[str]] = {
-    ("blog", "postgresql"): {"app_blog.b_authors", "app_blog.b_entries"},
-    ("monitor", "tidb"): {"app_monitor.profiles"},
-}
+REFUSED = {("blog", "postgresql"): {"app_blog.b_authors", "app_blog.b_entries"}}
 """Tables that `load` refuses, by application and target."""
 
 

@@ -8,7 +8,14 @@ from confluent_kafka import Message as KafkaMessage
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Ddl, Event, Resolved, RowChange, Table
 from ticdc_encoder.sql.parser import parse_ddl
-from ticdc_encoder.sql.statements import CreateTable, DropTable, RenameTable
+from ticdc_encoder.sql.statements import (
+    AlterSchema,
+    Charset,
+    CreateSchema,
+    CreateTable,
+    DropTable,
+    RenameTable,
+)
 
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import fault
@@ -35,6 +42,8 @@ class Sample:
     created: dict[tuple[str, str], Table] = field(default_factory=dict)
     created_ts: dict[tuple[str, str], int] = field(default_factory=dict)
     """The commit_ts of the newest CREATE TABLE."""
+    charsets: dict[str, Charset] = field(default_factory=dict)
+    """By schema, as its newest statement says: that of tables which name none."""
     removed_ts: dict[tuple[str, str], int] = field(default_factory=dict)
     """The commit_ts of the newest DROP TABLE, or RENAME to another name."""
     used_ts: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -80,7 +89,12 @@ class Sample:
                     self.deletes_only.add(name)
 
     def _add_ddl(self, ddl: Ddl) -> None:
-        match parse_ddl(ddl.query, ddl.schema):
+        match parse_ddl(ddl.query, ddl.schema, self.charsets.get(ddl.schema)):
+            case (
+                CreateSchema(charset=Charset() as charset)
+                | AlterSchema(charset=Charset() as charset)
+            ):
+                self.charsets[ddl.schema] = charset
             case CreateTable(table):
                 name = ddl.schema, ddl.table
                 self.created[name] = table

@@ -3,8 +3,7 @@
 import argparse
 import re
 from collections.abc import Sequence
-from importlib.metadata import version
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from ticdc_consumer.cli.argument_types import count, moment, number, port, table, timestamp, until
 from ticdc_consumer.cli.logs import FORMATTERS, LEVELS
@@ -111,6 +110,20 @@ class Parser(argparse.ArgumentParser):
             self.error(f"unrecognized arguments: {' '.join(unknown)}{near}")
 
 
+class ShowVersion(argparse.Action):
+    """Prints the version of the installed distribution, which only then is looked up."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str) -> None:
+        text = "show program's version number and exit"
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help=text)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        from importlib.metadata import version
+
+        print(version("ticdc-consumer"))
+        parser.exit()
+
+
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """The arguments of a command line. Exits with 2 and the usage for a wrong one."""
     whole = parser()
@@ -135,7 +148,7 @@ def parser() -> Parser:
         " 5 verify: the target differs from the upstream; trace: from the log."
         " TICDC_DEBUG=1 shows tracebacks.",
     )
-    parser.add_argument("--version", action="version", version=version("ticdc-consumer"))
+    parser.add_argument("--version", action=ShowVersion)
     commands = parser.add_subparsers(
         required=True, metavar="COMMAND", dest="command", parser_class=Parser
     )

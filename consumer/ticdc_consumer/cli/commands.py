@@ -28,12 +28,12 @@ from ticdc_consumer.cli.output import (
 )
 from ticdc_consumer.cli.signals import stopping
 from ticdc_consumer.cli.terminal import wants_colour
-from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import UNEQUAL, Usage
 
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from ticdc_consumer.config.options import Settings
     from ticdc_consumer.state.ledger import LedgerEntry
 
 logger = logging.getLogger(__name__)
@@ -132,7 +132,7 @@ def _load(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _loaded(options: Settings) -> bool:
+def _loaded(options: "Settings") -> bool:
     """Loads the tables, unless something was applied already. Whether a run may go on."""
     from ticdc_consumer.state.store import Store
     from ticdc_consumer.targets import open_target
@@ -146,13 +146,13 @@ def _loaded(options: Settings) -> bool:
     return _load_tables(options)
 
 
-def _load_tables(options: Settings, at: int | None = None, replace_rows: bool = False) -> bool:
+def _load_tables(options: "Settings", at: int | None = None, replace_rows: bool = False) -> bool:
     """Whether everything is loaded, and no signal came before."""
     return _reported_load(options, at=at, replace_rows=replace_rows) is not None
 
 
 def _reported_load(
-    options: Settings,
+    options: "Settings",
     tables: Sequence[str] = (),
     *,
     at: int | None = None,
@@ -451,7 +451,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
 }
 
 
-def _options(arguments: argparse.Namespace) -> Settings:
+def _options(arguments: argparse.Namespace) -> "Settings":
     sets = [*arguments.set]
     if getattr(arguments, "from_ts", None) is not None:
         sets.append(f"from_ts={arguments.from_ts}")

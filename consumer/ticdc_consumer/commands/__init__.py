@@ -15,13 +15,13 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Usage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from ticdc_consumer.check.finding import Finding
+    from ticdc_consumer.config.options import Settings
     from ticdc_consumer.epoch import Epoch, Goal
     from ticdc_consumer.runs.dry_run import PlannedCut
     from ticdc_consumer.state.causes.situation import Diagnosis
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ticdc_consumer.upstream.verify.report import TableReport
 
 
-def check(settings: Settings) -> Iterator["Finding"]:
+def check(settings: "Settings") -> Iterator["Finding"]:
     """Every precondition of a run, each as soon as it is known; nothing is written."""
     from ticdc_consumer.check import checks
 
@@ -41,7 +41,7 @@ def check(settings: Settings) -> Iterator["Finding"]:
 
 
 def plan(
-    settings: Settings,
+    settings: "Settings",
     until: "Goal" = "caught-up",
     *,
     sql: bool = False,
@@ -57,7 +57,7 @@ def plan(
     return dry_run.plan(settings, until, sql=sql, spark=spark)
 
 
-def status(settings: Settings) -> "Status":
+def status(settings: "Settings") -> "Status":
     """Where the changefeed is, by the target alone. Raises `Stop` if there is no checkpoint."""
     from ticdc_consumer.status import reading
     from ticdc_consumer.targets import open_target
@@ -67,7 +67,7 @@ def status(settings: Settings) -> "Status":
         return reading.read(target, settings)
 
 
-def why(settings: Settings, config: str = "CONFIG") -> "Diagnosis":
+def why(settings: "Settings", config: str = "CONFIG") -> "Diagnosis":
     """What explains the present state best, in 5 seconds at most: asks the target and the source,
     and needs no consumer that runs. `config` is the file of settings, for the commands in the
     advice."""
@@ -76,7 +76,7 @@ def why(settings: Settings, config: str = "CONFIG") -> "Diagnosis":
     return diagnosis.why(settings, config)
 
 
-def changefeeds(settings: Settings) -> Sequence["ChangefeedStatus"]:
+def changefeeds(settings: "Settings") -> Sequence["ChangefeedStatus"]:
     """All changefeeds of the target, as `list` shows them."""
     from ticdc_consumer.status.changefeeds import list_all
     from ticdc_consumer.targets import open_target
@@ -86,7 +86,7 @@ def changefeeds(settings: Settings) -> Sequence["ChangefeedStatus"]:
         return list_all(target)
 
 
-def forget(settings: Settings) -> "Ended":
+def forget(settings: "Settings") -> "Ended":
     """Removes what the target's `ticdc_*` tables hold of the changefeed; its tables stay."""
     from ticdc_consumer.status.changefeeds import end
     from ticdc_consumer.targets import open_target
@@ -105,7 +105,7 @@ class Loaded:
 
 
 def load(
-    settings: Settings,
+    settings: "Settings",
     tables: Sequence[str] = (),
     *,
     at: int | None = None,
@@ -150,7 +150,7 @@ def require_at_r(at: int | None, replace_rows: bool) -> None:
 
 
 def verify(
-    settings: Settings, tables: Sequence[str] = (), *, most: int = 1_000, sessions: int = 2
+    settings: "Settings", tables: Sequence[str] = (), *, most: int = 1_000, sessions: int = 2
 ) -> Iterator["TableReport"]:
     """A report of each table, compared with `[source] upstream` at one R, as soon as it is known.
     `tables` are filter rules; `most` rows that differ are looked for in a table, with so many
@@ -176,7 +176,7 @@ class Repaired:
 
 
 def repair(
-    settings: Settings, tables: Sequence[str] = (), *, most: int = 1_000, sessions: int = 2
+    settings: "Settings", tables: Sequence[str] = (), *, most: int = 1_000, sessions: int = 2
 ) -> Repaired:
     """Verifies, has the rows that differ put right in a cut of the consumer that runs, or does it
     where none runs, and verifies their tables again. Raises what `verify` does, and `Unavailable`
@@ -193,7 +193,7 @@ def repair(
 
 
 def trace(
-    settings: Settings,
+    settings: "Settings",
     table: tuple[str, str],
     key: Mapping[str, str],
     *,
@@ -216,14 +216,14 @@ def trace(
     return trace_row(settings, request, report, spark)
 
 
-def release(settings: Settings, table: str) -> Iterator["Epoch"]:
+def release(settings: "Settings", table: str) -> Iterator["Epoch"]:
     """Brings a table that was set aside to R again, where no consumer runs: `Consumer.release`."""
     from ticdc_consumer import consumer
 
     return consumer.release(settings, table)
 
 
-def release_by_load(settings: Settings, table: str) -> int:
+def release_by_load(settings: "Settings", table: str) -> int:
     """The same by the upstream's rows as of R - 1, where the log is gone; gives how many there
     are."""
     from ticdc_consumer import consumer

@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_plus, urlsplit
 
-from ticdc_consumer.config.options import Settings
+if TYPE_CHECKING:
+    from ticdc_consumer.config.options import Settings
 
 MASK = "***"
 
@@ -29,7 +31,7 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     return _AS_PARAMETER.sub(rf"\1{MASK}", text)
 
 
-def secrets_of(options: Settings) -> frozenset[str]:
+def secrets_of(options: "Settings") -> frozenset[str]:
     """The secret values among the options.
 
     Values of one or two characters are left to the patterns of `redact`: to mask each of their

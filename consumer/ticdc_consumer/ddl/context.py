@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import pyarrow as pa
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.statements import Statement
 
@@ -19,6 +18,9 @@ from ticdc_consumer.state.other_changefeeds import OtherChangefeeds
 from ticdc_consumer.targets.layout import TableName, TargetName
 from ticdc_consumer.targets.target import Target
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 class Snapshot(Protocol):
     """A table of the upstream as of one timestamp. Raises `Stop` for what cannot be read now, or
@@ -27,7 +29,7 @@ class Snapshot(Protocol):
     @property
     def table(self) -> Table: ...
 
-    def chunks(self) -> Iterator[Iterator[list[pa.Array]]]:
+    def chunks(self) -> Iterator[Iterator[list["pa.Array"]]]:
         """The rows, in chunks of a bounded size, each in batches: arrays of canonical values
         (`targets.layout`) for each column that TiCDC sends."""
 

@@ -32,7 +32,7 @@ from ticdc_encoder.sql.statements import (
 )
 
 from ticdc_consumer import failpoints
-from ticdc_consumer.ddl import begun, renames, translate, views
+from ticdc_consumer.ddl import begun, known_views, renames, translate, views
 from ticdc_consumer.ddl.by_operator.manual import is_done, refuse_begun
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
@@ -414,10 +414,12 @@ def _drop_outdated(context: DdlContext, entry: LedgerEntry) -> str:
 
 def _note_views(ledger: Ledger, work: Alteration) -> None:
     """Writes which views are not there after it, in its transaction."""
-    for view in views.note_left_out(ledger, work):
+    for view in known_views.note_left_out(ledger, work):
         fields = {"commit_ts": view.commit_ts, "number": view.seq, "reason": view.reason}
         fields["table"] = f"{view.schema}.{view.table}"
-        logger.warning("%s", views.warning_of(view), extra={"event": "view_left_out", **fields})
+        logger.warning(
+            "%s", known_views.warning_of(view), extra={"event": "view_left_out", **fields}
+        )
 
 
 # --- one statement ---------------------------------------------------------------------------

@@ -46,6 +46,7 @@ from ticdc_consumer.ddl.begun import require_own
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import definitions_after, like_definition
 from ticdc_consumer.ddl.foreign_keys import changes, references, waiting
+from ticdc_consumer.ddl.known_views import known
 from ticdc_consumer.ddl.names import own_schema, parsed
 from ticdc_consumer.ddl.partition import actions as partitions
 from ticdc_consumer.ddl.shared import databases
@@ -275,12 +276,10 @@ def _drop_schema(context: DdlContext, entry: LedgerEntry, source: str) -> Altera
         for dropped in context.ledger.dropped()
         if dropped.schema == source
     ]
-    known_views = [
-        context.locate(name)
-        for name in views.known(context.ledger, entry.order)
-        if name[0] == source
+    of_schema = [
+        context.locate(name) for name in known(context.ledger, entry.order) if name[0] == source
     ]
-    statements = [f"DROP VIEW IF EXISTS {target.quote(*view)}" for view in known_views]
+    statements = [f"DROP VIEW IF EXISTS {target.quote(*view)}" for view in of_schema]
     statements += [
         text
         for name in names
@@ -294,7 +293,7 @@ def _drop_schema(context: DdlContext, entry: LedgerEntry, source: str) -> Altera
     if schema not in catalog.get_schema_names():
         return Alteration(tuple(statements))
     existing = {*catalog.get_table_names(schema), *catalog.get_view_names(schema)}
-    others = existing - {table for of, table in (*names, *known_views) if of == schema}
+    others = existing - {table for of, table in (*names, *of_schema) if of == schema}
     if others:
         raise Stop(
             f"{target.quote(None, schema)} holds what did not come through the stream as "

@@ -12,11 +12,9 @@ from dataclasses import dataclass, field, replace
 
 import sqlalchemy as sa
 from sqlglot import exp
-from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.sql.statements import (
     AlterTable,
     CreateView,
-    DropSchema,
     DropView,
     ModifyColumn,
     RenameColumn,
@@ -26,8 +24,14 @@ from ticdc_encoder.sql.statements import (
 
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import definitions_at
-from ticdc_consumer.ddl.names import parsed
-from ticdc_consumer.ddl.shared.databases import UpstreamDatabases
+from ticdc_consumer.ddl.known_views import (
+    KnownView,
+    Order,
+    created_upstream,
+    is_create,
+    known,
+    left_out,
+)
 from ticdc_consumer.ddl.view import portable, selects
 from ticdc_consumer.ddl.view.query import (
     Missing,
@@ -38,17 +42,11 @@ from ticdc_consumer.ddl.view.query import (
     tree_of,
 )
 from ticdc_consumer.errors import Stop, Unsupported
-from ticdc_consumer.state.causes.of_runs import DDL_RUN
 from ticdc_consumer.state.known_tables import Definitions, lower
-from ticdc_consumer.state.ledger import Ledger, LedgerEntry
+from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.targets.layout import TableName, TargetName
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.target import Target
-
-Order = tuple[int, int]
-"""(commit_ts, seq) of a DDL."""
-LAST: Order = (1 << 64, 0)
-"""After every DDL."""
 
 
 def create(context: DdlContext, view: CreateView) -> Alteration:
@@ -74,7 +72,7 @@ def _created(context: DdlContext, view: CreateView) -> Alteration:
     target, name = context.target, context.locate((view.schema, view.view))
     definitions = context.definitions
     tree = _tree(context, view, definitions)
-    for table in tables_of(tree) & _created_upstream(context.ledger).keys():
+    for table in tables_of(tree) & created_upstream(context.ledger).keys():
         raise refused(f"{'.'.join(table)} is a view itself")
     query = _translated(context, view, tree, definitions, definitions)
     existing = _columns(target, name)
@@ -111,95 +109,6 @@ def outdated(context: DdlContext, entry: LedgerEntry) -> tuple[str, ...]:
 
 class ViewInTheWay(Unsupported):
     """A view would not be upstream's any more after the DDL, whatever SQL does it."""
-
-
-@dataclass(frozen=True, slots=True)
-class KnownView:
-    """A view that came through the stream, by its last CREATE VIEW."""
-
-    entry: LedgerEntry
-    view: CreateView
-
-    @property
-    def by_operator(self) -> bool:
-        """Whether an operator did what the CREATE VIEW should."""
-        return bool(self.entry.instead or self.entry.reason)
-
-
-def known(ledger: Ledger, before: Order = LAST) -> dict[TableName, KnownView]:
-    """The views that came through the stream before a DDL, and are in the target."""
-    return {
-        name: KnownView(entry, statement)
-        for name, (entry, statement) in _created_upstream(ledger, before).items()
-        if entry.state == "done"
-    }
-
-
-def left_out(ledger: Ledger, before: Order = LAST) -> dict[TableName, LedgerEntry]:
-    """The views that upstream has before a DDL and the target lacks, by their last CREATE VIEW; its
-    reason is why."""
-    return {
-        name: entry
-        for name, (entry, _) in _created_upstream(ledger, before).items()
-        if entry.state == "skipped"
-    }
-
-
-def note_left_out(ledger: Ledger, work: Alteration) -> list[LedgerEntry]:
-    """Writes which views are not there after a statement, in its transaction; returns them."""
-    entries = []
-    for order, reason in work.views_left_out:
-        view = ledger.entry(order)
-        assert view is not None  # `around` has it from there
-        entries.append(replace(view, state="skipped", reason=reason))
-        ledger.mark(entries[-1])
-    return entries
-
-
-def warning_of(entry: LedgerEntry) -> str:
-    """What to say of a view that is left out."""
-    return (
-        f"view {entry.schema}.{entry.table} is left out, and the tables go on: {entry.reason}; to "
-        "have it, write a CREATE VIEW for the target into a file, and once: "
-        + DDL_RUN.format(config="CONFIG", id=entry.id)
-    )
-
-
-def is_create(entry: LedgerEntry) -> bool:
-    """Whether a DDL creates a view."""
-    if not entry.of_schema_or_view:
-        return False
-    try:
-        return isinstance(parsed(entry.query, entry.schema), CreateView)
-    except TicdcError:
-        return False
-
-
-def _created_upstream(
-    ledger: Ledger, before: Order = LAST
-) -> dict[TableName, tuple[LedgerEntry, CreateView]]:
-    """Each view by its last CREATE VIEW."""
-    result: dict[TableName, tuple[LedgerEntry, CreateView]] = {}
-    databases = UpstreamDatabases()
-    for entry in ledger.of_schemas_and_views():
-        if entry.state == "pending" or entry.order >= before:
-            continue
-        try:
-            statement = parsed(entry.query, entry.schema)
-        except TicdcError:
-            continue  # an operator did its work
-        if entry.state == "skipped" and not isinstance(statement, CreateView):
-            continue
-        shared = databases.is_shared(entry.schema)
-        databases.see(entry)
-        match statement:
-            case CreateView():
-                result[entry.schema, entry.table] = entry, statement
-            case DropView():
-                result.pop((entry.schema, entry.table), None)
-            case DropSchema(schema) if not shared:
-                result = {name: view for name, view in result.items() if name[0] != schema}
-    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +229,7 @@ def _refuse_to_follow(target: Target, name: TargetName, statement: Statement) ->
 
 
 def _tree(context: DdlContext, view: CreateView, created: Definitions) -> exp.Query:
-    others = [*context.ledger.known().destinations, *_created_upstream(context.ledger)]
+    others = [*context.ledger.known().destinations, *created_upstream(context.ledger)]
     return tree_of(view, created, others)
 
 

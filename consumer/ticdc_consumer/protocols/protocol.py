@@ -3,20 +3,22 @@
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ticdc_encoder.errors import ConfigError, TicdcError
 from ticdc_encoder.event import Event, Resolved, Table
 from ticdc_encoder.formats import Format
 from ticdc_encoder.formats.compression import inflate
-from ticdc_encoder.formats.simple import Waiting
-from ticdc_encoder.storage.layout import FileFormat
+from ticdc_encoder.formats.format import Waiting
 from ticdc_encoder.tso import compose, moment
 
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.config.reading import ReadSettings
 from ticdc_consumer.errors import LOAD_ANEW, Stop, Usage
 from ticdc_consumer.protocols.exactness import AS_SENT, Exactness
+
+if TYPE_CHECKING:  # it knows two formats, and the names of protocols need none
+    from ticdc_encoder.storage.layout import FileFormat
 
 Decode = Callable[[bytes | None, bytes | None], list[Event]]
 
@@ -71,7 +73,7 @@ def _no_check(options: Settings) -> None:
 class StoredFiles:
     """A protocol in the files of a cloud storage."""
 
-    format: FileFormat
+    format: "FileFormat"
     format_options: Callable[[ReadSettings], Any]
     """The format's own options. Raises ConfigError."""
     describe_columns: bool

@@ -22,13 +22,10 @@ Two schemas of one version whose columns differ stop the run; ids and the order 
 change, by TRUNCATE and with TiCDC's architecture.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 
-from ticdc_encoder.event import Ddl, Event, RowChange, Table
+from ticdc_encoder.event import Ddl, Table
 from ticdc_encoder.filters.table import TableFilter
-from ticdc_encoder.formats import simple
-from ticdc_encoder.formats.simple import Waiting
 
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Stop
@@ -40,37 +37,6 @@ SchemaKey = tuple[str, str, int]
 
 def key_of(table: Table) -> SchemaKey:
     return table.schema, table.name, table.version or 0
-
-
-class SimpleReader:
-    """Simple's decoder. A row comes with the columns of its table that were sent: virtual columns
-    are in a schema, and never in a row."""
-
-    def __init__(self, options: simple.Options, schemas: Iterable[Table]) -> None:
-        self._decoder = simple.Decoder(options, schemas)
-        self._sent: dict[tuple[SchemaKey, int | None, frozenset[str]], Table] = {}
-
-    def __call__(self, key: bytes | None, value: bytes | None) -> list[Event]:
-        events = [event for _, event in self._decoder.decode(key, value)]
-        return [self._as_sent(e) if isinstance(e, RowChange) else e for e in events]
-
-    def unread(self) -> Sequence[Waiting]:
-        return self._decoder.take_waiting()
-
-    def new_schemas(self) -> Sequence[Table]:
-        return self._decoder.take_new_tables()
-
-    def _as_sent(self, change: RowChange) -> RowChange:
-        table = change.table
-        row = change.after or change.before or {}
-        if len(row) == len(table.columns):
-            return change
-        kind = key_of(table), table.table_id, frozenset(row)
-        sent = self._sent.get(kind)
-        if sent is None:
-            columns = tuple(column for column in table.columns if column.name in row)
-            sent = self._sent[kind] = replace(table, columns=columns)
-        return replace(change, table=sent)
 
 
 class Schemas:

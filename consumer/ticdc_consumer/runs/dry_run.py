@@ -16,7 +16,7 @@ from ticdc_encoder.sql.statements import AlterTable, RenameTable
 from ticdc_consumer.apply.counts import Applied
 from ticdc_consumer.apply.step import Step
 from ticdc_consumer.config.options import Settings
-from ticdc_consumer.ddl import renames, views
+from ticdc_consumer.ddl import known_views, renames, views
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
@@ -313,7 +313,7 @@ class Recorder:
             if not self._context.policy.passes(entry, refusal):
                 self._stop(entry, str(refusal))
                 return
-            verb = "left out" if views.is_create(entry) else "skipped"
+            verb = "left out" if known_views.is_create(entry) else "skipped"
             note = f"would be {verb}: {refusal}"
             dropped = views.outdated(self._context, entry)
             self._recorded.ddls.append(PlannedDdl(entry, dropped, note))
@@ -352,7 +352,7 @@ class Recorder:
                     return PlannedDdl(entry, note=note), None
         if work.statements:
             self._reader.leave_out = (*self._reader.leave_out, *sorted(patterns))
-        lost = views.note_left_out(self.ledger, work)
+        lost = known_views.note_left_out(self.ledger, work)
         note = "; ".join(f"view {one.schema}.{one.table} would be left out" for one in lost)
         return PlannedDdl(entry, work.statements, note), work.set_aside
 

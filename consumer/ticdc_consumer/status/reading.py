@@ -9,7 +9,7 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.tso import lag
 
 from ticdc_consumer.config.options import Settings
-from ticdc_consumer.ddl import views
+from ticdc_consumer.ddl import known_views
 from ticdc_consumer.ddl.generated_columns import LeftOutColumn, all_left_out
 from ticdc_consumer.source.facts import SourceFacts
 from ticdc_consumer.state.activity.activity import Activity
@@ -125,11 +125,11 @@ def read(target: Target, options: Settings) -> Status:
         generation=checkpoint.generation,
         positions=[checkpoint.positions[name] for name in sorted(checkpoint.positions)],
         pending=[entry for entry in entries if entry.state == "pending"],
-        skipped=[e for e in entries if e.state == "skipped" and not views.is_create(e)],
+        skipped=[e for e in entries if e.state == "skipped" and not known_views.is_create(e)],
         counters={n: c for n, c in checkpoint.counters.items() if n != WHOLE},
         at_least_once=options.at_least_once,
         left_out=all_left_out(target, store.ledger),
-        views_left_out=list(views.left_out(store.ledger).values()),
+        views_left_out=list(known_views.left_out(store.ledger).values()),
         tables=_tables(target, store, stored),
         activity=stored,
         loading=LoadNotes(target, options.changefeed).progress(),

@@ -21,7 +21,6 @@ from ticdc_consumer.config.choices import Publish
 from ticdc_consumer.errors import Usage
 from ticdc_consumer.targets.comparable import Comparable, DigestWords
 from ticdc_consumer.targets.layout import Encode, TargetColumn
-from ticdc_consumer.targets.not_held import marking
 
 if TYPE_CHECKING:  # a fifth of a second, which Spark's tasks need not wait for
     import sqlalchemy as sa
@@ -124,6 +123,8 @@ def database(name: str) -> Database:
 def encoders(dialect: str) -> tuple[Encode, Encode]:
     """(encode_rows, encode_keys) of the database that a layout is of. Keys that it cannot hold have
     payloads, too: see `not_held`."""
+    from ticdc_consumer.targets.not_held import marking  # brings Arrow
+
     encode_rows, encode_keys = database(dialect).encoders()
     return encode_rows, marking(encode_keys)
 

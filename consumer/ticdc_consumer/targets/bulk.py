@@ -1,11 +1,12 @@
 """What is done to rows: the part of a target that loads them."""
 
 from abc import ABC, abstractmethod
-from typing import Literal
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Literal
 
 from ticdc_consumer.targets.layout import Layout
+
+if TYPE_CHECKING:  # a command without rows need not wait for Arrow
+    import pyarrow as pa
 
 OnDrift = Literal["stop", "overwrite"]
 
@@ -16,29 +17,32 @@ class Bulk(ABC):
     Keys are payloads of `encode_keys`, rows those of `encode_rows`.
     """
 
+    def forget(self, relation: str) -> None:  # noqa: B027 - most remember nothing
+        """What is remembered of a table is looked up again."""
+
     @abstractmethod
-    def delete(self, layout: Layout, keys: pa.BinaryArray) -> int:
+    def delete(self, layout: Layout, keys: "pa.BinaryArray") -> int:
         """Deletes the rows of these keys; returns how many there were."""
 
     @abstractmethod
-    def existing(self, layout: Layout, keys: pa.BinaryArray) -> int:
+    def existing(self, layout: Layout, keys: "pa.BinaryArray") -> int:
         """How many rows of these keys there are."""
 
     @abstractmethod
-    def shown_deletes(self, layout: Layout, keys: pa.BinaryArray) -> list[str]:
+    def shown_deletes(self, layout: Layout, keys: "pa.BinaryArray") -> list[str]:
         """What `delete` sends, for people: values instead of parameters."""
 
     @abstractmethod
-    def shown_inserts(self, layout: Layout, rows: pa.BinaryArray, on_drift: OnDrift) -> list[str]:
+    def shown_inserts(self, layout: Layout, rows: "pa.BinaryArray", on_drift: OnDrift) -> list[str]:
         """What `insert` sends, for people; PostgreSQL's COPY as INSERT."""
 
     @abstractmethod
-    def delete_rows(self, layout: Layout, rows: pa.BinaryArray) -> int:
+    def delete_rows(self, layout: Layout, rows: "pa.BinaryArray") -> int:
         """Deletes, for each of these rows of a layout without a key, one row that is equal to it,
         NULLs included; returns how many there were."""
 
     @abstractmethod
-    def insert(self, layout: Layout, rows: pa.BinaryArray, on_drift: OnDrift) -> int:
+    def insert(self, layout: Layout, rows: "pa.BinaryArray", on_drift: OnDrift) -> int:
         """Upserts (`layout.upsert`) or plainly inserts rows.
 
         With `on_drift` "overwrite", other rows that hold a unique value of these are deleted first;
@@ -52,11 +56,11 @@ class StagingBulk(Bulk):
     the same types, and no key: two rows of a stage may yet be in each other's way."""
 
     @abstractmethod
-    def stage(self, layout: Layout, stage: str, rows: pa.BinaryArray) -> None:
+    def stage(self, layout: Layout, stage: str, rows: "pa.BinaryArray") -> None:
         """Creates the stage and commits these rows there; outside of a transaction."""
 
     @abstractmethod
-    def trim(self, layout: Layout, stage: str, keys: pa.BinaryArray) -> None:
+    def trim(self, layout: Layout, stage: str, keys: "pa.BinaryArray") -> None:
         """Deletes the stage's rows of these keys; outside of a transaction."""
 
     @abstractmethod

@@ -17,9 +17,12 @@ digits, TIMESTAMP is in UTC, FLOAT and DOUBLE the shortest decimal, in any notat
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from ticdc_encoder.column import Column
+
+if TYPE_CHECKING:  # a command without rows need not wait for Arrow
+    import pyarrow as pa
 
 TableName = tuple[str, str]
 """An upstream (schema, table), or where it is routed to."""
@@ -154,5 +157,5 @@ class Layout:
         return tuple(names.index(name) for name in self.key)
 
 
-Encode = Callable[[Layout, Sequence[pa.Array]], pa.Array]
+Encode = Callable[[Layout, Sequence["pa.Array"]], "pa.Array"]
 """`encode_rows` or `encode_keys`."""

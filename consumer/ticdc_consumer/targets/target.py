@@ -5,9 +5,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-import pyarrow as pa
 import sqlalchemy as sa
 from ticdc_encoder.column import Column
 from ticdc_encoder.errors import TicdcError
@@ -25,10 +24,12 @@ from ticdc_consumer.targets.layout import (
     TargetName,
     TargetTable,
 )
-from ticdc_consumer.targets.not_held import holdable, require_holdable
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.schema.generated import WriterOf
 from ticdc_consumer.targets.schema.queries import QueryWords
+
+if TYPE_CHECKING:  # a command without rows need not wait for Arrow
+    import pyarrow as pa
 
 T = TypeVar("T")
 
@@ -79,7 +80,7 @@ class Target(ABC):
     """Of the MySQL family: whether ALTER TABLE and CREATE TABLE take all that MySQL's take."""
 
     connection: sa.Connection
-    bulk: Bulk
+    _bulk: Bulk | None = None
     asked_at: float | None = None
     """When what the database has not answered yet was asked of it, by `time.monotonic`."""
 
@@ -98,15 +99,23 @@ class Target(ABC):
 
     def _open(self) -> None:
         self.connection = self._connect()
-        self.bulk = self._new_bulk()
+        self._bulk = None
 
     @abstractmethod
     def _connect(self) -> sa.Connection:
         """A new session: strict modes, UTC, foreign keys off or deferred, autocommit."""
 
+    @property
+    def bulk(self) -> Bulk:
+        """The bulk path of this session."""
+        if self._bulk is None:
+            self._bulk = self._new_bulk()
+        return self._bulk
+
     @abstractmethod
     def _new_bulk(self) -> Bulk:
-        """The bulk path of the session that `_connect` opened."""
+        """The bulk path of the session that `_connect` opened. It is made, and imported, when it is
+        first needed: a command without rows need not wait for Arrow."""
 
     def mark_writes(self, source: int) -> None:
         """Has a changefeed in BDR mode know what this session, and each after a `reconnect`, writes
@@ -401,46 +410,46 @@ class Target(ABC):
 
     # What is done to rows, see `Bulk`.
 
-    def delete(self, layout: Layout, keys: pa.BinaryArray) -> int:
+    def delete(self, layout: Layout, keys: "pa.BinaryArray") -> int:
         """There is no row of a key that the target cannot hold."""
-        keys = holdable(keys)
+        keys = _holdable(keys)
         if not len(keys):
             return 0
         with self.errors(layout), self._asking():
             return self.bulk.delete(layout, keys)
 
-    def existing(self, layout: Layout, keys: pa.BinaryArray) -> int:
-        keys = holdable(keys)
+    def existing(self, layout: Layout, keys: "pa.BinaryArray") -> int:
+        keys = _holdable(keys)
         if not len(keys):
             return 0
         with self.errors(layout):
             return self.bulk.existing(layout, keys)
 
-    def shown_deletes(self, layout: Layout, keys: pa.BinaryArray) -> list[str]:
-        keys = holdable(keys)
+    def shown_deletes(self, layout: Layout, keys: "pa.BinaryArray") -> list[str]:
+        keys = _holdable(keys)
         return self.bulk.shown_deletes(layout, keys) if len(keys) else []
 
-    def shown_inserts(self, layout: Layout, rows: pa.BinaryArray, on_drift: OnDrift) -> list[str]:
-        require_holdable(rows)
+    def shown_inserts(self, layout: Layout, rows: "pa.BinaryArray", on_drift: OnDrift) -> list[str]:
+        _require_holdable(rows)
         return self.bulk.shown_inserts(layout, rows, on_drift)
 
-    def delete_rows(self, layout: Layout, rows: pa.BinaryArray) -> int:
+    def delete_rows(self, layout: Layout, rows: "pa.BinaryArray") -> int:
         with self.errors(layout), self._asking():
             return self.bulk.delete_rows(layout, rows)
 
-    def insert(self, layout: Layout, rows: pa.BinaryArray, on_drift: OnDrift) -> int:
-        require_holdable(rows)
+    def insert(self, layout: Layout, rows: "pa.BinaryArray", on_drift: OnDrift) -> int:
+        _require_holdable(rows)
         with self.errors(layout), self._asking():
             return self.bulk.insert(layout, rows, on_drift)
 
     # Staging tables, see `StagingBulk`; only where `has_staging`.
 
-    def stage(self, layout: Layout, name: str, rows: pa.BinaryArray) -> None:
+    def stage(self, layout: Layout, name: str, rows: "pa.BinaryArray") -> None:
         """Creates a staging table and commits these rows there."""
         with self.errors(layout):
             self._staging().stage(layout, self.quote(None, name), rows)
 
-    def trim(self, layout: Layout, name: str, keys: pa.BinaryArray) -> int:
+    def trim(self, layout: Layout, name: str, keys: "pa.BinaryArray") -> int:
         """Deletes a staging table's rows of these keys; returns how many others it has."""
         stage = self.quote(None, name)
         with self.errors(layout):
@@ -580,3 +589,15 @@ def original(error: BaseException) -> BaseException:
     if isinstance(error, sa.exc.DBAPIError) and error.orig is not None:
         return error.orig
     return error
+
+
+def _holdable(keys: "pa.BinaryArray") -> "pa.BinaryArray":
+    from ticdc_consumer.targets.not_held import holdable
+
+    return holdable(keys)
+
+
+def _require_holdable(rows: "pa.BinaryArray") -> None:
+    from ticdc_consumer.targets.not_held import require_holdable
+
+    require_holdable(rows)

@@ -2,11 +2,11 @@
 
 Compressed bytes differ between implementations: TiCDC's consumers read what `deflate` returns, but
 TiCDC's Go libraries return other bytes for the same value.
+
+pyarrow brings the codecs. It is imported with the first compressed value: few changefeeds have one.
 """
 
 from typing import Literal
-
-import pyarrow as pa
 
 from ticdc_encoder.errors import WireError
 
@@ -29,6 +29,8 @@ def deflate(value: bytes, codec: Compression) -> bytes:
     """The value compressed, as one LZ4 frame or one Snappy block."""
     if codec == "none":
         return value
+    import pyarrow as pa
+
     compressed: bytes = pa.compress(value, codec, asbytes=True)
     return compressed
 
@@ -40,6 +42,8 @@ def _too_large(limit: int) -> WireError:
 def _lz4(value: bytes, limit: int) -> bytes:
     if not value:
         raise WireError("the value is not an LZ4 frame")
+    import pyarrow as pa
+
     chunks, room = [], limit
     try:
         with pa.CompressedInputStream(pa.BufferReader(value), "lz4") as stream:
@@ -62,6 +66,8 @@ def _snappy(value: bytes, limit: int) -> bytes:
             break
     if size > limit:
         raise _too_large(limit)
+    import pyarrow as pa
+
     try:
         plain: bytes = pa.decompress(value, size, "snappy", asbytes=True)
     except (OSError, pa.ArrowInvalid) as error:

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 import sqlalchemy as sa
 from support.loading import Bank, accounts, bank, crashes, open_bank, opened, place
+from ticdc_consumer.ddl import known_views
 from ticdc_consumer.ddl import run as ddl
-from ticdc_consumer.ddl import views
 from ticdc_consumer.ddl.by_operator.manual import done_by_operator, run_by_operator
 from ticdc_consumer.ddl.policy import Policy
 from ticdc_consumer.errors import Stop, Usage
@@ -54,7 +54,7 @@ class Upstream:
         return sorted(self.target.query(f"SELECT * FROM {self.name('v')}"))  # noqa: S608
 
     def left_out(self) -> list[str]:
-        return [name for _, name in views.left_out(self.ledger)]
+        return [name for _, name in known_views.left_out(self.ledger)]
 
 
 def left_out_in(here: Bank) -> Bank:

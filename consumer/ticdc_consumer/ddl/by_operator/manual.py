@@ -12,7 +12,7 @@ from sqlglot.tokenizer_core import TokenType
 from ticdc_consumer.ddl.by_operator.looked import require_done
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import forget_gone, keep_definition
-from ticdc_consumer.ddl.views import left_out
+from ticdc_consumer.ddl.known_views import left_out
 from ticdc_consumer.errors import Retry, Stop, UnknownCommit, Usage
 from ticdc_consumer.state.ledger import Ledger, LedgerEntry
 from ticdc_consumer.state.retry import until_known

@@ -18,7 +18,7 @@ from ticdc_encoder.sql.statements import (
     TruncateTable,
 )
 
-from ticdc_consumer.ddl import views
+from ticdc_consumer.ddl import known_views
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.state.known_tables import KnownTables, Shared, lower
 from ticdc_consumer.targets.layout import TableName
@@ -67,7 +67,7 @@ def _refuse_shared_view(context: DdlContext, known: KnownTables, name: TableName
     if destination is None:
         return
     mine = known.where.comparable(destination)
-    for other in views.known(context.ledger):
+    for other in known_views.known(context.ledger):
         theirs = known.where.of(other)
         if theirs is None or lower(other) == lower(name):
             continue

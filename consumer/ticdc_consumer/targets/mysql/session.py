@@ -14,6 +14,7 @@ from ticdc_encoder.sql.words import restored
 from ticdc_consumer.config.choices import SAME_COLLATIONS
 from ticdc_consumer.errors import Away, Unavailable, Usage, UserRefused
 from ticdc_consumer.targets.blockers import Blocker
+from ticdc_consumer.targets.bulk import Bulk
 from ticdc_consumer.targets.column_mapping import TypeRules
 from ticdc_consumer.targets.layout import (
     Layout,
@@ -26,7 +27,6 @@ from ticdc_consumer.targets.mysql import alter, beside, catalog, generated, type
 from ticdc_consumer.targets.mysql import blockers as waits
 from ticdc_consumer.targets.mysql import create as new_tables
 from ticdc_consumer.targets.mysql import errors as refusals
-from ticdc_consumer.targets.mysql.bulk import MySqlBulk
 from ticdc_consumer.targets.mysql.collations import ignores_letters, merges, new_collation
 from ticdc_consumer.targets.mysql.dialects import MARIADB, MYSQL, TIDB, Dialect, dialect_of
 from ticdc_consumer.targets.mysql.encode import is_text
@@ -191,7 +191,9 @@ class MySql(Target):
         """The statements that begin a session of this kind of server."""
         return self.differences.settings
 
-    def _new_bulk(self) -> MySqlBulk:
+    def _new_bulk(self) -> Bulk:
+        from ticdc_consumer.targets.mysql.bulk import MySqlBulk
+
         return MySqlBulk(self.connection, self._packet, self.differences, SQL_MODE)
 
     def put_words(self, table: sa.Table) -> tuple[str, str]:

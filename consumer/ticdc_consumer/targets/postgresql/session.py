@@ -14,6 +14,7 @@ from ticdc_encoder.sql.evolution import Evolved
 from ticdc_consumer.errors import Away, Denied, Unavailable, UserRefused
 from ticdc_consumer.targets import session_name
 from ticdc_consumer.targets.blockers import Blocker
+from ticdc_consumer.targets.bulk import Bulk
 from ticdc_consumer.targets.column_mapping import TypeRules
 from ticdc_consumer.targets.layout import (
     Layout,
@@ -25,7 +26,6 @@ from ticdc_consumer.targets.layout import (
 )
 from ticdc_consumer.targets.postgresql import alter, beside, catalog, errors, pooler, types
 from ticdc_consumer.targets.postgresql import blockers as waits
-from ticdc_consumer.targets.postgresql.bulk import PostgreSqlBulk
 from ticdc_consumer.targets.postgresql.create import WAITS, WORDS, add_reference
 from ticdc_consumer.targets.postgresql.fence import IDLE_HOLDER, past_the_row_lock
 from ticdc_consumer.targets.postgresql.queries import PostgreSqlWords
@@ -84,7 +84,6 @@ class PostgreSQL(Target):
         "BEGIN ISOLATION LEVEL READ COMMITTED; SET CONSTRAINTS ALL DEFERRED"
     )
 
-    bulk: PostgreSqlBulk
     _replica_allowed = False
     _user = ""
 
@@ -127,7 +126,9 @@ class PostgreSQL(Target):
             ) from error
         return connection
 
-    def _new_bulk(self) -> PostgreSqlBulk:
+    def _new_bulk(self) -> Bulk:
+        from ticdc_consumer.targets.postgresql.bulk import PostgreSqlBulk
+
         return PostgreSqlBulk(self.connection, self.query, self._replica_allowed)
 
     def run_ddl(self, statement: str) -> None:
@@ -273,7 +274,8 @@ class PostgreSQL(Target):
         return name if schema is None else f"{quote_name(schema)}.{name}"
 
     def describe(self, schema: str | None, table: str) -> TargetTable | None:
-        self.bulk.forget(self.quote(schema, table))
+        if self._bulk is not None:
+            self._bulk.forget(self.quote(schema, table))
         with self.errors():
             return catalog.describe(self.query, schema, table, self._replica_allowed)
 

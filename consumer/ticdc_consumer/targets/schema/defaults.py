@@ -8,7 +8,6 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 
-import numpy as np
 from ticdc_encoder.column import INTEGERS, TEXTS, Column, ColumnType
 
 Constant = None | int | str | bytes
@@ -88,7 +87,11 @@ def _float(default: str, type_: ColumnType) -> str | None:
         shift = 10**type_.decimals
         value = round(value * shift) / shift
     value += 0.0  # no negative zero
-    return str(np.float32(value)) if type_.name == "float" else repr(value)
+    if type_.name != "float":
+        return repr(value)
+    import numpy as np  # takes long, and no other default needs it
+
+    return str(np.float32(value))
 
 
 def _year(default: str, _: ColumnType) -> int | None:

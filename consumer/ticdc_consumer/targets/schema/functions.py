@@ -5,8 +5,6 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 
-import numpy as np
-
 FLOAT32 = "ticdc_float32"
 """The float32 nearest to a number, as a double."""
 DECIMAL = "ticdc_decimal"
@@ -29,6 +27,8 @@ def create_functions(connection: sqlite3.Connection) -> None:
 
 
 def _float32(value: float | None) -> float | None:
+    import numpy as np  # takes long, and no other function needs it
+
     return None if value is None else float(np.float32(value))
 
 
@@ -48,6 +48,8 @@ def _double(text: str | None) -> float | None:
 
 
 def _single(text: str | None) -> float | None:
+    import numpy as np
+
     return None if text is None else float(str(np.float32(float(text))))
 
 

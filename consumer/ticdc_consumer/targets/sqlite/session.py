@@ -27,7 +27,6 @@ from ticdc_consumer.targets.schema.functions import create_functions
 from ticdc_consumer.targets.schema.generated import WriterOf
 from ticdc_consumer.targets.schema.queries import QueryWords
 from ticdc_consumer.targets.sqlite import alter, beside, catalog, errors, types
-from ticdc_consumer.targets.sqlite.bulk import SqliteBulk
 from ticdc_consumer.targets.sqlite.create import WORDS, reference_text
 from ticdc_consumer.targets.sqlite.fence import after_the_file_lock
 from ticdc_consumer.targets.sqlite.queries import SqliteWords
@@ -102,6 +101,8 @@ class SQLite(Target):
             connection.exec_driver_sql("PRAGMA journal_mode = WAL")
 
     def _new_bulk(self) -> Bulk:
+        from ticdc_consumer.targets.sqlite.bulk import SqliteBulk
+
         return SqliteBulk(self.connection, self.query)
 
     def _rollback(self) -> None:

@@ -2,14 +2,38 @@
 
 import subprocess
 import sys
+from contextlib import closing
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 import ticdc_consumer
 from ticdc_consumer import config, errors
 from ticdc_consumer.consumer import Consumer
+from ticdc_consumer.state.checkpoint import Checkpoint, Position
+from ticdc_consumer.state.store import Store
+from ticdc_consumer.targets import open_target
 
 HEAVY = ("pyspark", "py4j", "ticdc_consumer.consumer", "ticdc_consumer.source")
+
+
+NO_ROWS = ("pyspark", "pyarrow", "numpy", "sqlglot", "psycopg", "pymysql")
+"""What a command that reads no rows and no SQL does without."""
+NO_TARGET = (*NO_ROWS, "sqlalchemy", "confluent_kafka")
+COMMANDS = {
+    "the help": (["--help"], (*NO_TARGET, "importlib.metadata", "ticdc_consumer.config.options")),
+    "the help of a command": (["status", "--help"], (*NO_TARGET, "ticdc_encoder.event")),
+    "the settings": (["settings"], (*NO_TARGET, "msgspec")),
+    "status": (["status", "orders.toml"], NO_ROWS),
+    "why": (["why", "orders.toml"], NO_ROWS),
+    "list": (["list", "orders.toml"], NO_ROWS),
+}
+SETTINGS = """
+changefeed = "orders"
+protocol = "canal-json"
+target.url = "sqlite:///orders.db"
+storage.url = "log"
+"""
 
 
 def loaded_after(statement: str) -> list[str]:
@@ -51,6 +75,27 @@ def test_the_command_line_s_help_waits_for_no_client() -> None:
     help_ = "from ticdc_consumer.cli.arguments import parser; parser().format_help()"
     loaded = loaded_after(f"import ticdc_consumer.cli; {help_}")
     assert set(loaded).isdisjoint({*HEAVY, "sqlalchemy", "pyarrow", "confluent_kafka"})
+
+
+@pytest.mark.parametrize(("arguments", "absent"), COMMANDS.values(), ids=COMMANDS)
+def test_a_command_loads_only_what_it_needs(
+    arguments: list[str], absent: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("log").mkdir()
+    Path("orders.toml").write_text(SETTINGS)
+    settings = config.Settings.read("orders.toml", environ={})
+    with closing(open_target(settings.target_url)) as target:
+        store = Store(target, settings.changefeed)
+        store.start(1.0)
+        position = Position("log", "", 0, 7)
+        store.begin_first(Checkpoint.first(settings, 429918007904436226, {("log", 0): position}))
+    loaded = loaded_after(
+        "from contextlib import suppress; from ticdc_consumer.cli import main\n"
+        f"with suppress(SystemExit): assert main({arguments!r}) == 0"
+    )
+    assert "argparse" in loaded
+    assert set(loaded) & set(absent) == set()
 
 
 def test_status_of_another_database_loads_nothing_of_mysql() -> None:

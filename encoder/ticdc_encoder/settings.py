@@ -43,21 +43,35 @@ def checked(
 ) -> list[str]:
     """The paths that are `ignored`, or below one that is. Raises ConfigError for paths that are not
     known, which it lists with `unknown`, and for unsupported settings that are on."""
-    accepted, refused = [], sorted(unknown)
+    accepted, on, refused = sorted_out(in_file, known, unsupported, ignored)
+    for path in on:
+        raise ConfigError(f"{path} is not supported")
+    if refused := sorted({*refused, *unknown}):
+        raise ConfigError(f"unknown setting: {', '.join(refused)}")
+    return accepted
+
+
+def sorted_out(
+    in_file: Mapping[str, Any],
+    known: Collection[str],
+    unsupported: Iterable[str],
+    ignored: Iterable[str],
+) -> tuple[list[str], list[str], list[str]]:
+    """The paths that are `ignored`, or below one that is; unsupported ones that are on; and those
+    that are not known."""
+    accepted, on, refused = [], [], []
     unsupported, ignored = set(unsupported), set(ignored)
     for path, value in in_file.items():
         parts = path.split(".")
         parents = {".".join(parts[: depth + 1]) for depth in range(len(parts))}
         if parents & unsupported:
             if value:
-                raise ConfigError(f"{path} is not supported")
+                on.append(path)
         elif parents & ignored:
             accepted.append(path)
         elif path not in known:
             refused.append(path)
-    if refused:
-        raise ConfigError(f"unknown setting: {', '.join(refused)}")
-    return accepted
+    return accepted, on, refused
 
 
 def flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

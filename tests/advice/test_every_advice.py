@@ -26,6 +26,7 @@ ADVICE = re.compile(
 )
 """An imperative where a clause begins, a command, or one of its options."""
 HELP = {"cli/arguments.py", "config/options.py", "config/reading.py", "cli/init.py", "cli/demo.py"}
+HELP |= {"cli/from_changefeed.py", "cli/sink_access.py"}
 """Modules whose texts describe settings and commands."""
 
 

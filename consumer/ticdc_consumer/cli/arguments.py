@@ -14,6 +14,9 @@ EXAMPLES = {
   ticdc-consumer init orders.toml
   ticdc-consumer init orders.toml --brokers localhost:9092 --topics orders --protocol canal-json \\
     --target postgresql://app@localhost/shop
+  ticdc-consumer init orders.toml --from-changefeed http://cdc:8300/api/v2/changefeeds/orders
+  ticdc-consumer init orders.toml --from-changefeed changefeed.toml \\
+    --sink-uri 'kafka://kafka:9092/orders?protocol=simple'
 """,
     "run": """examples:
   ticdc-consumer run orders.toml
@@ -155,7 +158,9 @@ def parser() -> Parser:
     _demo(
         _command(commands, "demo", "show everything at work on this machine, with a Kafka inside")
     )
-    _init(_command(commands, "init", "ask four questions and write a configuration"))
+    _init(
+        _command(commands, "init", "ask four questions, or a changefeed, and write a configuration")
+    )
     _run(_command(commands, "run", "apply the topics to the target"))
     _load(_command(commands, "load", "copy the tables from the upstream, as of one timestamp"))
     _check(_command(commands, "check", "check every precondition; nothing is written"))
@@ -230,6 +235,18 @@ def _init(init: Parser) -> None:
     init.add_argument("--topics", metavar="TOPIC,...", help="names or patterns; else asked for")
     init.add_argument("--protocol", metavar="NAME", help="the changefeed's; else asked for")
     init.add_argument("--target", metavar="URL", help="the database; else asked for")
+    init.add_argument(
+        "--from-changefeed",
+        metavar="FILE|URL",
+        help="take all but the target from the changefeed: its TOML file, the JSON that `cdc cli "
+        "changefeed query` prints, or TiCDC's http://cdc:8300/api/v2/changefeeds/ID",
+    )
+    init.add_argument(
+        "--sink-uri", metavar="URI", help="the changefeed's, which its TOML file does not have"
+    )
+    init.add_argument("--ca", metavar="FILE", help="certificates that TiCDC's is checked by")
+    init.add_argument("--cert", metavar="FILE", help="client certificate for TiCDC")
+    init.add_argument("--key", metavar="FILE", help="the key of --cert")
 
 
 def _run(run: Parser) -> None:

@@ -356,7 +356,7 @@ def _import(arguments: argparse.Namespace) -> int:
 def _init(arguments: argparse.Namespace) -> int:
     from ticdc_consumer.cli.init import init
 
-    print_out(visible(init(arguments)))
+    print_out("\n".join(map(visible, init(arguments).split("\n"))))
     return 0
 
 

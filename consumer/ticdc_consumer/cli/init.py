@@ -1,17 +1,18 @@
-"""`ticdc-consumer init`: four questions, and a configuration with comments."""
+"""`ticdc-consumer init`: four questions or a changefeed, and a configuration with comments."""
 
 import argparse
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
-from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.errors import TicdcError, visible
 
 from ticdc_consumer import config
+from ticdc_consumer.cli.from_changefeed import Carried, Certificates, carried, read_description
 from ticdc_consumer.config import parsers
 from ticdc_consumer.config.redact import secret_values
 from ticdc_consumer.config.suggesting import did_you_mean
@@ -26,6 +27,8 @@ BROKERS = "localhost:9092"
 REGISTRY = "http://localhost:8081"
 TARGET = "postgresql+psycopg://user@localhost/shop"
 UPSTREAM = "mysql+pymysql://reader@tidb:4000"
+ASKED = ("brokers", "topics", "protocol", "target")
+OF_CHANGEFEED = ("sink_uri", "ca", "cert", "key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,12 @@ def init(arguments: argparse.Namespace) -> str:
     path = Path(arguments.file)
     if path.exists():
         raise Usage(f"{path} exists already, and is not overwritten")
-    _require_someone_to_ask(arguments)
+    if arguments.from_changefeed is not None:
+        return _from_changefeed(path, arguments)
+    for name in OF_CHANGEFEED:
+        if getattr(arguments, name) is not None:
+            raise Usage(f"--{name.replace('_', '-')} goes with --from-changefeed")
+    _require_someone_to_ask(arguments, ASKED)
     brokers = _answer(arguments.brokers, "--brokers", "1 of 4  Kafka's brokers", BROKERS, _brokers)
     topics = _answer(
         arguments.topics,
@@ -67,13 +75,48 @@ def init(arguments: argparse.Namespace) -> str:
     except TicdcError as error:
         raise Usage(f"these answers are no valid configuration: {error}") from error
     _write(path, text)
-    password = "" if url.password is None else "set TICDC_TARGET_PASSWORD (it is not in the file); "
-    return f"{path} is written; {password}next: ticdc-consumer check {path}"
+    return _written(path, url, ())
 
 
-def _require_someone_to_ask(arguments: argparse.Namespace) -> None:
+def _from_changefeed(path: Path, arguments: argparse.Namespace) -> str:
+    """Writes what the changefeed tells, and gives what to do next and what it does not tell."""
+    for name in ("topics", "protocol"):
+        if getattr(arguments, name) is not None:
+            raise Usage(f"--{name} comes from the changefeed: leave it out")
+    certificates = Certificates(arguments.ca, arguments.cert, arguments.key)
+    described = read_description(arguments.from_changefeed, certificates)
+    told = carried(described, arguments.sink_uri, path.stem)
+    settings = dict(told.settings)
+    brokers = arguments.brokers or settings.get("kafka.bootstrap.servers")
+    if brokers is not None:
+        hint = "the sink URI's brokers" if arguments.brokers is None else "--brokers"
+        settings["kafka.bootstrap.servers"] = _answer(brokers, hint, "", "", _brokers)
+    _require_someone_to_ask(arguments, ("target",))
+    question = f"the target's URL, such as {TARGET}"
+    target = _answer(arguments.target, "--target", question, "", _target)
+    url = sa.make_url(target)
+    settings["target.url"] = _without_password(url)
+    try:
+        # Files and passwords of [kafka] need not be on this machine.
+        config.Settings.parse(_document(settings, told))
+    except TicdcError as error:
+        raise Usage(f"this changefeed gives no valid configuration: {error}") from error
+    _write(path, _document(settings | dict(told.security), told))
+    notes = [f"\n  - {note}" for note in told.notes]
+    return _written(path, url, told.secrets) + (
+        f"\nnot carried over, or to be looked at:{''.join(notes)}" if notes else ""
+    )
+
+
+def _written(path: Path, target: sa.URL, secrets: tuple[str, ...]) -> str:
+    variables = [*secrets, *(["TICDC_TARGET_PASSWORD"] if target.password is not None else [])]
+    where = "they are" if len(variables) > 1 else "it is"
+    passwords = f"set {', '.join(variables)} ({where} not in the file); " if variables else ""
+    return f"{path} is written; {passwords}next: ticdc-consumer check {path}"
+
+
+def _require_someone_to_ask(arguments: argparse.Namespace, needed: tuple[str, ...]) -> None:
     """Raises `Usage` with all that is missing, where there is no terminal to ask at."""
-    needed = ("brokers", "topics", "protocol", "target")
     missing = [f"--{name}" for name in needed if getattr(arguments, name) is None]
     if missing and not sys.stdin.isatty():
         raise Usage(f"there is no terminal to ask at: give {', '.join(missing)}")
@@ -194,6 +237,35 @@ filter = ["*.*"]  # TiCDC's filter rules, such as ["shop.*", "!shop.log"]
 """
 
 
+def _document(settings: Mapping[str, Any], told: Carried) -> str:
+    """The settings section by section. A variable stands as a comment for each secret."""
+    sections: dict[str, list[str]] = {"": []}
+    for name, value in settings.items():
+        section, dot, key = name.partition(".")
+        lines = sections.setdefault(section if dot else "", [])
+        lines.append(f"{_key(key if dot else section)} = {_toml(value)}")
+    for variable in told.secrets:
+        section = variable.split("_")[1].lower()
+        sections.setdefault(section, []).append(f"# the secret is in {variable}")
+    head = "# ticdc-consumer check FILE: every precondition, one by one\n"
+    if told.notes:
+        head += "# Not carried over from the changefeed, or to be looked at:\n"
+        lines = [line for note in told.notes for line in f"- {note}".split("\n")]
+        head += "".join(f"#   {visible(line)}\n" for line in lines)
+    blocks = ["\n".join(sections.pop(""))]
+    blocks += [f"[{name}]\n" + "\n".join(lines) for name, lines in sections.items()]
+    return head + "\n" + "\n\n".join(blocks) + "\n"
+
+
+def _key(name: str) -> str:
+    return name if name.replace("-", "_").isidentifier() and name.isascii() else _toml(name)
+
+
 def _toml(value: object) -> str:
-    """JSON's texts and lists of texts are TOML's, too."""
-    return json.dumps(value, ensure_ascii=False)
+    """JSON's texts, truth values, and lists of them are TOML's, too."""
+    if isinstance(value, Mapping):
+        members = (f"{_key(key)} = {_toml(member)}" for key, member in value.items())
+        return f"{{{', '.join(members)}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

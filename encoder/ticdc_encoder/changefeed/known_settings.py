@@ -4,7 +4,7 @@ URI: those that are heeded, without effect, or refused."""
 from collections.abc import Mapping
 from typing import Any
 
-from ticdc_encoder.settings import SinkSetting, checked
+from ticdc_encoder.settings import SinkSetting, checked, sorted_out
 
 _KAFKA = "sink.kafka-config"
 _LARGE = f"{_KAFKA}.large-message-handle"
@@ -194,12 +194,19 @@ _IGNORED_IN_URI = {
 } | {"max-retry"}
 """Of these, TiCDC reads `max-retry` in the sink URI alone: how often its producer tries again
 (`pkg/sink/kafka/options.go` at v8.5.7)."""
+_ALL = (*SETTINGS.values(), *OLD_VALUE.values())
+_KNOWN = frozenset({*(s.path for s in _ALL if s.path), *_LISTS, "case-sensitive"})
+_PARAMETERS = _IGNORED_IN_URI | {setting.parameter for setting in _ALL}
 
 
 def without_effect(in_uri: Mapping[str, str], in_file: Mapping[str, Any]) -> list[str]:
     """The settings without effect. Raises ConfigError for one that is unknown or unsupported."""
-    settings = [*SETTINGS.values(), *OLD_VALUE.values()]
-    known = {*(s.path for s in settings if s.path), *_LISTS, "case-sensitive"}
-    unknown = set(in_uri) - {setting.parameter for setting in settings} - _IGNORED_IN_URI
     ignored = sorted(set(in_uri) & _IGNORED_IN_URI)
-    return ignored + checked(in_file, known, _UNSUPPORTED, _IGNORED, unknown)
+    unknown = set(in_uri) - _PARAMETERS
+    return ignored + checked(in_file, _KNOWN, _UNSUPPORTED, _IGNORED, unknown)
+
+
+def not_known(in_uri: Mapping[str, str], in_file: Mapping[str, Any]) -> list[str]:
+    """The settings for which `without_effect` raises ConfigError."""
+    _, on, refused = sorted_out(in_file, _KNOWN, _UNSUPPORTED, _IGNORED)
+    return sorted({*on, *refused, *(set(in_uri) - _PARAMETERS)})

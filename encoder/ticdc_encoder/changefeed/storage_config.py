@@ -27,6 +27,7 @@ from ticdc_encoder.settings import (
     entries,
     flat,
     read_settings,
+    sorted_out,
     toml_table,
     uri_parts,
 )
@@ -106,6 +107,8 @@ _UNSUPPORTED = (
 )
 # About how TiCDC runs or connects, when it ends a file, or about other sinks and protocols.
 _CUTS = ("worker-count", "flush-interval", "file-size", "flush-concurrency")
+_SPOOL = ("spool-base-dir", "spool-disk-quota")
+"""Where TiCDC's master keeps what it has not written: `CloudStorageConfig` of `api/v2/model.go`."""
 _IGNORED = (
     *IGNORED_OF_ALL,
     "integrity",
@@ -121,7 +124,7 @@ _IGNORED = (
     "sink.send-bootstrap-to-all-partition",
     f"{_STORAGE}.file-cleanup-cron-spec",
     f"{_STORAGE}.file-expiration-days",
-    *(f"{_STORAGE}.{name}" for name in _CUTS),
+    *(f"{_STORAGE}.{name}" for name in (*_CUTS, *_SPOOL)),
 )
 # Those of connections: TiDB's "URI Formats of External Storage Services" page.
 _IGNORED_IN_URI = frozenset(
@@ -153,6 +156,9 @@ _IGNORED_IN_URI = frozenset(
         "use-accelerate-endpoint",
     }
 )
+
+_KNOWN = frozenset({*(s.path for s in _ALL_SETTINGS if s.path), *_LISTS, "case-sensitive"})
+_PARAMETERS = _IGNORED_IN_URI | {setting.parameter for setting in _ALL_SETTINGS}
 
 
 def _csv_options(
@@ -256,7 +262,10 @@ class StorageConfig:
 
 def _check(in_uri: Mapping[str, str], in_file: Mapping[str, Any]) -> None:
     """Raises ConfigError for a setting that is unknown or unsupported."""
-    known = {*(s.path for s in _ALL_SETTINGS if s.path), *_LISTS, "case-sensitive"}
-    parameters = {setting.parameter for setting in _ALL_SETTINGS}
-    unknown = set(in_uri) - parameters - _IGNORED_IN_URI
-    checked(in_file, known, _UNSUPPORTED, _IGNORED, unknown)
+    checked(in_file, _KNOWN, _UNSUPPORTED, _IGNORED, set(in_uri) - _PARAMETERS)
+
+
+def not_known(in_uri: Mapping[str, str], in_file: Mapping[str, Any]) -> list[str]:
+    """The settings that `StorageConfig.parse` refuses by name."""
+    _, on, refused = sorted_out(in_file, _KNOWN, _UNSUPPORTED, _IGNORED)
+    return sorted({*on, *refused, *(set(in_uri) - _PARAMETERS)})

@@ -14,7 +14,6 @@ from urllib.request import Request, urlopen
 
 from ticdc_encoder.changefeed import config as of_kafka
 from ticdc_encoder.changefeed import known_settings
-from ticdc_encoder.changefeed import protocols as sent
 from ticdc_encoder.changefeed import storage_config as of_storage
 from ticdc_encoder.changefeed.described import DescribedChangefeed
 from ticdc_encoder.changefeed.versions import UNRELEASED
@@ -115,7 +114,7 @@ def _asked(url: str, certificates: Certificates) -> str:
         reason = getattr(error, "reason", None) or error
         raise Usage(f"{where} does not answer: {reason}") from None
     if len(body) > _LONGEST:
-        raise Usage(f"{where} answers more than {_LONGEST >> 20} MiB: that is no changefeed")
+        raise Usage(f"{where} answers more than {_LONGEST >> 20} MiB, which no changefeed has")
     try:
         return body.decode()
     except UnicodeDecodeError:
@@ -149,7 +148,8 @@ class _Carrying:
         self._security = Access()
         self._notes: list[str] = []
         self._config = self._parsed()
-        self._protocol = PROTOCOLS[self._config.protocol]
+        protocol = self._config.protocol
+        self._protocol = PROTOCOLS[protocol]
 
     def _parsed(self) -> Config:
         """As the newest TiCDC reads it: the changefeed exists, so that its own has accepted it.
@@ -215,7 +215,7 @@ class _Carrying:
                     "large-message-handle-option = handle-key-only: large rows come without their "
                     "values; set [source] upstream to the TiDB, from which a run then reads them"
                 )
-        if not sent.PROTOCOLS[config.protocol].resolved(config):
+        if not config.sends_resolved:
             self._require({_EXTENSION: "true", **self._watermark()}, "resolved ts")
         if not config.output_old_value and (needs := self._protocol.needs_for_old_rows):
             self._notes.append(
@@ -295,19 +295,19 @@ class _Carrying:
 
     def _require(self, parameters: Mapping[str, str], what: str) -> None:
         """Notes the commands that give the sink URI other parameters."""
-        shown = " and ".join(f"{name}={value}" for name, value in parameters.items())
+        needed = " and ".join(f"{name}={value}" for name, value in parameters.items())
         changed = shlex.quote(changed_uri(self._uri, parameters))
         hint = f"; write your values for {MASK}" if MASK in changed else ""
-        self._commands(f"{shown} in its sink URI{hint}", what, f"--sink-uri={changed}")
+        self._commands(f"{needed} in its sink URI{hint}", what, f"--sink-uri={changed}")
 
     def _require_in_file(self, table: str, name: str, what: str) -> None:
         """Notes the commands that give the changefeed another file."""
         self._commands(f"{name} = true in {table} of its FILE", what, "--config=FILE")
 
-    def _commands(self, shown: str, what: str, change: str) -> None:
+    def _commands(self, needed: str, what: str, change: str) -> None:
         name = shlex.quote(f"--changefeed-id={self._name}")
         self._notes.append(
-            f"{what}: a run stops without it. The changefeed needs {shown}. What was sent before "
+            f"{what}: a run stops without it. The changefeed needs {needed}. What was sent before "
             "stays as it is: send into a new topic or folder, and load after the resume:\n"
             f"      cdc cli changefeed pause {name}\n"
             f"      cdc cli changefeed update {name} {change}\n"
@@ -327,7 +327,7 @@ def _topic(expression: str) -> str:
 def _without(uri: str, unknown: Collection[str]) -> str:
     """The URI without these parameters."""
     head, mark, query = uri.partition("?")
-    kept = [
+    known = [
         pair for pair in query.split("&") if unquote_plus(pair.partition("=")[0]) not in unknown
     ]
-    return f"{head}{mark}{'&'.join(kept)}"
+    return f"{head}{mark}{'&'.join(known)}"

@@ -85,8 +85,8 @@ def _from_changefeed(path: Path, arguments: argparse.Namespace) -> str:
             raise Usage(f"--{name} comes from the changefeed: leave it out")
     certificates = Certificates(arguments.ca, arguments.cert, arguments.key)
     described = read_description(arguments.from_changefeed, certificates)
-    told = carried(described, arguments.sink_uri, path.stem)
-    settings = dict(told.settings)
+    from_changefeed = carried(described, arguments.sink_uri, path.stem)
+    settings = dict(from_changefeed.settings)
     brokers = arguments.brokers or settings.get("kafka.bootstrap.servers")
     if brokers is not None:
         hint = "the sink URI's brokers" if arguments.brokers is None else "--brokers"
@@ -98,12 +98,12 @@ def _from_changefeed(path: Path, arguments: argparse.Namespace) -> str:
     settings["target.url"] = _without_password(url)
     try:
         # Files and passwords of [kafka] need not be on this machine.
-        config.Settings.parse(_document(settings, told))
+        config.Settings.parse(_document(settings, from_changefeed))
     except TicdcError as error:
         raise Usage(f"this changefeed gives no valid configuration: {error}") from error
-    _write(path, _document(settings | dict(told.security), told))
-    notes = [f"\n  - {note}" for note in told.notes]
-    return _written(path, url, told.secrets) + (
+    _write(path, _document(settings | dict(from_changefeed.security), from_changefeed))
+    notes = [f"\n  - {note}" for note in from_changefeed.notes]
+    return _written(path, url, from_changefeed.secrets) + (
         f"\nnot carried over, or to be looked at:{''.join(notes)}" if notes else ""
     )
 
@@ -237,20 +237,20 @@ filter = ["*.*"]  # TiCDC's filter rules, such as ["shop.*", "!shop.log"]
 """
 
 
-def _document(settings: Mapping[str, Any], told: Carried) -> str:
+def _document(settings: Mapping[str, Any], from_changefeed: Carried) -> str:
     """The settings section by section. A variable stands as a comment for each secret."""
     sections: dict[str, list[str]] = {"": []}
     for name, value in settings.items():
         section, dot, key = name.partition(".")
         lines = sections.setdefault(section if dot else "", [])
         lines.append(f"{_key(key if dot else section)} = {_toml(value)}")
-    for variable in told.secrets:
+    for variable in from_changefeed.secrets:
         section = variable.split("_")[1].lower()
         sections.setdefault(section, []).append(f"# the secret is in {variable}")
     head = "# ticdc-consumer check FILE: every precondition, one by one\n"
-    if told.notes:
+    if from_changefeed.notes:
         head += "# Not carried over from the changefeed, or to be looked at:\n"
-        lines = [line for note in told.notes for line in f"- {note}".split("\n")]
+        lines = [line for note in from_changefeed.notes for line in f"- {note}".split("\n")]
         head += "".join(f"#   {visible(line)}\n" for line in lines)
     blocks = ["\n".join(sections.pop(""))]
     blocks += [f"[{name}]\n" + "\n".join(lines) for name, lines in sections.items()]

@@ -182,8 +182,8 @@ def registry_of(url: str, access: Access) -> None:
 def changed_uri(sink_uri: str, changes: Mapping[str, str]) -> str:
     """The sink URI with other parameters, each value that may be secret as ***."""
     parts = urlsplit(sink_uri)
-    shown: dict[str, str] = {}
+    parameters: dict[str, str] = {}
     for key, value in parse_qsl(parts.query, True):
-        shown.setdefault(key, value if key in _PUBLIC else MASK)
-    query = urlencode({**shown, **changes}, quote_via=quote, safe="/:,*")
+        parameters.setdefault(key, value if key in _PUBLIC else MASK)
+    query = urlencode({**parameters, **changes}, quote_via=quote, safe="/:,*")
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}?{query}"

@@ -80,7 +80,7 @@ class Changefeed:
         self._settings = settings
         self._traits = PROTOCOLS[settings.protocol]
         self._resolves, self._sends_ddl = (
-            self._traits.resolved(settings),
+            settings.sends_resolved,
             self._traits.ddl(settings),
         )
         self._mode = mode_of_version(

@@ -140,6 +140,11 @@ class ChangefeedConfig:
         parsed._check_force_replicate()
         return parsed
 
+    @property
+    def sends_resolved(self) -> bool:
+        """Whether there are messages with a resolved ts."""
+        return PROTOCOLS[self.protocol].resolved(self)
+
     def _check_protocol(self) -> None:
         traits = PROTOCOLS[self.protocol]
         if traits.registry and any(path.startswith(GLUE) for path in self.ignored):

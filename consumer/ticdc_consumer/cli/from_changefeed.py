@@ -253,10 +253,10 @@ class _Carrying:
             settings["storage.table_id_paths"] = True
         if isinstance(config.format_options, csv.Options):
             own = {name: of_file.get(f"sink.csv.{name}") for name in CSV_SETTINGS}
-            given = {name: value for name, value in own.items() if value is not None}
-            if not given.get("include-commit-ts"):
+            csv_settings = {name: value for name, value in own.items() if value is not None}
+            if not csv_settings.get("include-commit-ts"):
                 self._require_in_file("[sink.csv]", "include-commit-ts", "commit ts")
-            settings["storage.csv"] = given | {"include-commit-ts": True}
+            settings["storage.csv"] = csv_settings | {"include-commit-ts": True}
             if config.column_selectors:
                 settings["storage.column_selectors"] = of_file["sink.column-selectors"]
         elif not config.format_options.enable_tidb_extension:

@@ -58,7 +58,7 @@ class History:
         self.ddl("", CREATE, 3)
         self.insert(ROWS, range(1, 4))
 
-    def ddl(self, setting: str, statement: str, kind: int = 5) -> int:
+    def ddl(self, setting: str, statement: str, kind: int = 5, name: str = "t") -> int:
         """The commit_ts. The resolved ts behind it is sent, too."""
         tidb, feed = self._tidb, self._feed
         if setting:
@@ -67,9 +67,9 @@ class History:
         tidb.execute(
             "SET time_zone = '+00:00', timestamp = DEFAULT, sql_mode = 'ALLOW_INVALID_DATES'"
         )
-        ((_, created),) = tidb.execute("SHOW CREATE TABLE t")
+        ((_, created),) = tidb.execute(f"SHOW CREATE TABLE {name}")
         table = parse_create_table(created, tidb.schema)
-        feed.send(0, Ddl(tidb.schema, "t", statement, commit_ts, kind, table))
+        feed.send(0, Ddl(tidb.schema, name, statement, commit_ts, kind, table))
         feed.resolve(commit_ts + 1)
         return commit_ts
 
@@ -172,6 +172,110 @@ def test_kill_9_at_every_step_leaves_the_table_as_before_or_as_after(
     code, said = run.driver(until="caught-up").wait()
     assert code == 0, said
     assert run.rows("SELECT id, s FROM t ORDER BY id") == after
+    equal(run)
+    names = sa.inspect(sa.create_engine(url, poolclass=sa.NullPool)).get_table_names()
+    assert [name for name in names if "refill" in name] == []
+
+
+RELATIVES = [
+    ("g", "CREATE TABLE g (id INT PRIMARY KEY)", 3),
+    ("t", "ALTER TABLE t ADD COLUMN up INT, ADD COLUMN g INT", 5),
+    ("t", "ALTER TABLE t ADD FOREIGN KEY itself (up) REFERENCES t (id)", 5),
+    ("t", "ALTER TABLE t ADD FOREIGN KEY above (g) REFERENCES g (id)", 5),
+    ("c", "CREATE TABLE c (id INT PRIMARY KEY, t INT, FOREIGN KEY below (t) REFERENCES t (id))", 3),
+]
+"""Tables, statements and their kinds, after which `t` is a child, a parent, and its own parent."""
+OPERATORS = (
+    "CREATE TABLE mine (id INT PRIMARY KEY, t INT, s VARCHAR(20), "
+    "CONSTRAINT cascades FOREIGN KEY (t) REFERENCES t (id) ON DELETE CASCADE ON UPDATE SET NULL)"
+)
+MYSQL_FAMILY = ["mysql", "mariadb", "tidb"]
+
+
+def foreign_keys(url: str) -> list[tuple[object, ...]]:
+    """All but their names, which the server gives."""
+    engine = sa.create_engine(url, poolclass=sa.NullPool)
+    with engine.connect() as connection:
+        return [
+            tuple(row)
+            for row in connection.exec_driver_sql(
+                "SELECT k.table_name, k.column_name, k.referenced_table_name, "
+                "k.referenced_column_name, r.delete_rule = 'CASCADE', r.update_rule = 'SET NULL' "
+                "FROM information_schema.key_column_usage k "
+                "JOIN information_schema.referential_constraints r "
+                "ON r.constraint_schema = k.table_schema AND r.table_name = k.table_name "
+                "AND r.constraint_name = k.constraint_name "
+                "WHERE k.table_schema = DATABASE() AND k.referenced_table_name IS NOT NULL "
+                "ORDER BY 1, 2"
+            )
+        ]
+
+
+KEYS = [
+    ("c", "t", "t", "id", 0, 0),
+    ("mine", "t", "t", "id", 1, 1),
+    ("t", "g", "g", "id", 0, 0),
+    ("t", "up", "t", "id", 0, 0),
+]
+
+
+def begin_related(history: History, run: Command, url: str) -> None:
+    for name, statement, kind in RELATIVES:
+        history.ddl("", statement, kind, name)
+    outcome = run()
+    assert outcome.code == 0, outcome.said
+    with sa.create_engine(url, poolclass=sa.NullPool).begin() as connection:
+        connection.exec_driver_sql(OPERATORS)
+    assert foreign_keys(url) == KEYS
+
+
+@pytest.mark.parametrize("server", MYSQL_FAMILY)
+def test_a_table_keeps_its_foreign_keys_and_its_childrens(
+    request: pytest.FixtureRequest,
+    history: History,
+    into: Callable[..., Command],
+    server: str,
+) -> None:
+    url = request.getfixturevalue(f"{server}_url")
+    run = into(url)
+    begin_related(history, run, url)
+    for case in (CASES[9], CASES[10]):
+        history.ddl(*case)
+        outcome = run()
+        assert outcome.code == 0, outcome.said
+        assert foreign_keys(url) == KEYS
+        equal(run)
+    history.insert("INSERT INTO t (id, s, up) VALUES (9, 9, 1)", range(9, 10))
+    assert run().code == 0
+    equal(run)
+    with sa.create_engine(url, poolclass=sa.NullPool).begin() as connection:
+        connection.exec_driver_sql("INSERT INTO mine (id, t) VALUES (1, 9)")
+        with pytest.raises(sa.exc.IntegrityError):
+            connection.exec_driver_sql("INSERT INTO mine (id, t) VALUES (2, 77)")
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("server", MYSQL_FAMILY)
+def test_kill_9_at_every_step_loses_no_foreign_key(
+    request: pytest.FixtureRequest,
+    history: History,
+    into: Callable[..., Command],
+    server: str,
+) -> None:
+    url = request.getfixturevalue(f"{server}_url")
+    run = into(url, limits__takeover_after=1)
+    begin_related(history, run, url)
+    history.ddl(*CASES[10])
+    after = [(1, 8), (2, -3), (3, 100)]
+    # Drop, create, alter, two keys of its own, RENAME; then one statement for each child.
+    for failpoint in ["D2:4", "D2:5", "D1:6", "D2:6", "D1:1", "D2:1", "D1:1", "D3:1", "D5:1"]:
+        step, hit = failpoint.split(":")
+        code, said = run.driver(failpoint=f"{step}:kill:{hit}", until="caught-up").wait()
+        assert code == -SIGKILL, (failpoint, said)
+    code, said = run.driver(until="caught-up").wait()
+    assert code == 0, said
+    assert run.rows("SELECT id, s FROM t ORDER BY id") == after
+    assert foreign_keys(url) == KEYS
     equal(run)
     names = sa.inspect(sa.create_engine(url, poolclass=sa.NullPool)).get_table_names()
     assert [name for name in names if "refill" in name] == []

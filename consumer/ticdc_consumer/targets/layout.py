@@ -93,6 +93,15 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyOfTable:
+    """A foreign key from or to a table, and the columns that this table has in it."""
+
+    name: str
+    child: TargetName
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ReferenceChanges:
     """Changes to the foreign keys of a table; those that stay or go are as in the target."""
 

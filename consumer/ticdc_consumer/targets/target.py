@@ -18,6 +18,7 @@ from ticdc_consumer.targets.blockers import Blocker
 from ticdc_consumer.targets.bulk import Bulk, OnDrift, StagingBulk
 from ticdc_consumer.targets.column_mapping import TypeRules, fit
 from ticdc_consumer.targets.layout import (
+    KeyOfTable,
     Layout,
     Reference,
     ReferenceChanges,
@@ -570,8 +571,22 @@ class Target(ABC):
         nothing if it is there. Raises `Stop`."""
         raise Stop(f"{self.dialect}: no table can be loaded beside the one in use here")
 
-    def hindrances(self, table: TargetName) -> list[str]:
-        """What another table of this name would not have: foreign keys, triggers, ..."""
+    def hindrances(self, table: TargetName, but_keys: bool = False) -> list[str]:
+        """What another table of this name would not have: foreign keys, triggers, ...; with
+        `but_keys`, besides the foreign keys that `copy_keys` and `return_keys` keep."""
+        return []
+
+    # Only where DDL commits by itself.
+
+    def keys_of(self, table: TargetName) -> list[KeyOfTable]:
+        return []
+
+    def copy_keys(self, table: TargetName, copy: TargetName) -> list[str]:
+        """Gives `copy` the foreign keys of `table`."""
+        return []
+
+    def return_keys(self, aside: TargetName, table: TargetName) -> list[str]:
+        """Makes other tables' foreign keys to `aside` those to `table`."""
         return []
 
     def replace_tables(self, moves: Sequence[tuple[TargetName, TargetName]]) -> list[str]:

@@ -18,7 +18,7 @@ from ticdc_consumer import failpoints
 from ticdc_consumer.ddl import translate
 from ticdc_consumer.ddl.context import DdlContext, Snapshot
 from ticdc_consumer.ddl.foreign_keys import references
-from ticdc_consumer.ddl.from_upstream import filling
+from ticdc_consumer.ddl.from_upstream import filling, refill
 from ticdc_consumer.errors import Denied, Stop, TableNotSent, UpstreamAway
 from ticdc_consumer.state.known_tables import Definition
 from ticdc_consumer.state.ledger import LedgerEntry
@@ -70,11 +70,13 @@ def by_copy(context: DdlContext, entry: LedgerEntry, refusal: TableNotSent) -> A
 
 
 def finished(context: DdlContext, entry: LedgerEntry) -> Alteration:
-    """What is to be noted after a copy has its place; that of `refill` leaves nothing to note."""
+    """What is to be noted after a copy has its place; that of `refill` leaves nothing to note, but
+    maybe foreign keys to turn."""
     target = context.target
     _, done = filling.copy_names(context, entry)
     described = target.describe(*done)
     if described is None or [column.name for column in described.columns] != [_DEFINITION]:
+        refill.return_keys(context, entry)
         return Alteration()
     ((text,),) = target.query(f"SELECT {_DEFINITION} FROM {target.quote(*done)}")  # noqa: S608
     table = Definition(str(text), "applied").table

@@ -5,7 +5,9 @@ rows as of the DDL.
 
 Transactional DDL does all of that in its transaction. Elsewhere an empty copy is altered and
 filled, chunk by chunk, and takes the table's place by one RENAME TABLE. The old table, under its
-new name, shows that this ran; until then a crash begins the copy anew.
+new name, shows that this ran; until then a crash begins the copy anew. The copy has the table's
+foreign keys. Those of other tables follow the old table, and are turned to the new one afterwards:
+they show by themselves which are left.
 """
 
 from collections.abc import Sequence
@@ -61,11 +63,13 @@ def by_copy(context: DdlContext, entry: LedgerEntry) -> None:
         raise Stop(f"{altered.schema}.{altered.table}: its foreign keys change, too")
     try:
         with filling.snapshot_of(context, entry) as snapshot:
-            _require_refillable(context, altered, evolved, table, snapshot)
+            _require_refillable(context, altered, evolved, table, snapshot, but_keys=True)
+            _require_same_keys(context, altered, evolved, table)
             filling.execute(context, target.copy_structure(table, copy, ()))
             filling.execute(
                 context, target.alter_table(*copy, evolved, ReferenceChanges()).statements
             )
+            filling.execute(context, target.copy_keys(table, copy))
             read = filling.fill(context, snapshot, copy)
         _require_as_many(altered, entry, _count(target, table), read)
     except Stop:
@@ -76,6 +80,17 @@ def by_copy(context: DdlContext, entry: LedgerEntry) -> None:
         for old, new in ((table, aside), (copy, table))
     )
     filling.execute(context, [f"RENAME TABLE {moves}"])
+    return_keys(context, entry)
+
+
+def return_keys(context: DdlContext, entry: LedgerEntry) -> None:
+    """Turns other tables' foreign keys to the copy that has the table's place."""
+    target = context.target
+    _, table = filling.altered_table(context, entry)
+    _, aside = filling.copy_names(context, entry)
+    if keys := target.keys_of(aside):
+        target.wait_for_ddl([key.child for key in keys])
+        filling.execute(context, target.return_keys(aside, table))
 
 
 def not_read(refusal: ValuesNotSent, reason: Stop) -> Stop:
@@ -123,13 +138,17 @@ def _require_refillable(
     evolved: Evolved,
     table: TargetName,
     snapshot: Snapshot,
+    *,
+    but_keys: bool = False,
 ) -> None:
-    """Raises `Stop` if the table would lose something, or the upstream's is another one."""
+    """Raises `Stop` if the table would lose something, or the upstream's is another one.
+    `but_keys`: whether its foreign keys are kept."""
     target, label = context.target, f"{altered.schema}.{altered.table}"
-    if hindrances := target.hindrances(table):
+    if hindrances := target.hindrances(table, but_keys):
         raise Stop(
             f"{label}: {target.quote(*table)} has {', '.join(hindrances)}, so that its rows cannot "
-            "be replaced by the upstream's"
+            "be replaced by the upstream's: drop it, start again, and create it again once the run "
+            "has passed this DDL"
         )
     described = target.describe(*table)
     known = {column.name.lower() for column in (*evolved.before.columns, *evolved.after.columns)}
@@ -140,6 +159,26 @@ def _require_refillable(
                 "values would be lost if the rows were replaced by the upstream's"
             )
     _require_same(label, evolved, snapshot.table.columns)
+
+
+def _require_same_keys(
+    context: DdlContext, altered: AlterTable, evolved: Evolved, table: TargetName
+) -> None:
+    """Raises `Stop` if the statement changes a column of a foreign key from or to the table."""
+    before = {column.name.lower(): column for column in evolved.before.columns}
+    same = {
+        column.name.lower()
+        for column in evolved.after.columns
+        if evolved.sources.get(column.name) == column.name
+        and before[column.name.lower()].type == column.type
+    }
+    for key in context.target.keys_of(table):
+        if changed := [name for name in key.columns if name.lower() not in same]:
+            raise Stop(
+                f"{altered.schema}.{altered.table}: this statement changes column {changed[0]} of "
+                f"foreign key {key.name} of {context.target.quote(*key.child)}: drop that foreign "
+                "key, start again, and create it again once the run has passed this DDL"
+            )
 
 
 def _require_same(label: str, evolved: Evolved, columns: Sequence[Column]) -> None:

@@ -17,6 +17,7 @@ from ticdc_consumer.targets.blockers import Blocker
 from ticdc_consumer.targets.bulk import Bulk
 from ticdc_consumer.targets.column_mapping import TypeRules
 from ticdc_consumer.targets.layout import (
+    KeyOfTable,
     Layout,
     Reference,
     ReferenceChanges,
@@ -437,8 +438,17 @@ class MySql(Target):
     def copy_structure(self, table: TargetName, copy: TargetName, key: Sequence[str]) -> list[str]:
         return beside.copy_structure(self, table, copy)
 
-    def hindrances(self, table: TargetName) -> list[str]:
-        return beside.hindrances(self, table)
+    def hindrances(self, table: TargetName, but_keys: bool = False) -> list[str]:
+        return beside.hindrances(self, table, but_keys)
+
+    def keys_of(self, table: TargetName) -> list[KeyOfTable]:
+        return beside.keys_of(self, table)
+
+    def copy_keys(self, table: TargetName, copy: TargetName) -> list[str]:
+        return beside.copy_keys(self, table, copy)
+
+    def return_keys(self, aside: TargetName, table: TargetName) -> list[str]:
+        return beside.return_keys(self, aside, table)
 
     def replace_tables(self, moves: Sequence[tuple[TargetName, TargetName]]) -> list[str]:
         return beside.replace_tables(self, moves)

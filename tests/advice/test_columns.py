@@ -21,6 +21,8 @@ BEGUN = [changefeed_begins, upstream(T, "INSERT INTO t VALUES (1, 'one')"), type
 LATER = upstream("INSERT INTO t VALUES (2, 'two')")
 RELOAD = "load CONFIG --table {schema}.t"
 DATES = "CREATE TABLE t (id INT PRIMARY KEY, d DATE)"
+REFERRING = "CREATE TABLE u (id INT PRIMARY KEY, p INT)"
+ADD_CHECKED = "ADD CONSTRAINT own FOREIGN KEY (p) REFERENCES t (id) DEFERRABLE INITIALLY DEFERRED"
 WORDS = (
     "CREATE TABLE t (id INT PRIMARY KEY, w VARCHAR(20) COLLATE utf8mb4_bin NOT NULL, "
     "UNIQUE KEY w (w))"
@@ -232,6 +234,28 @@ CASES = [
         ],
         "; give the column the type text, which holds it, have the table loaded again: ",
         [target("ALTER TABLE t ALTER d TYPE text"), types(RELOAD, "run CONFIG")],
+        on=("postgresql",),
+    ),
+    Case(
+        "a zero date goes into a text column of a table to which a foreign key refers",
+        [
+            changefeed_begins,
+            upstream(DATES, REFERRING, "INSERT INTO t VALUES (1, '2024-02-29')"),
+            types("run CONFIG"),
+            target(f"ALTER TABLE u {ADD_CHECKED}"),
+            upstream("INSERT INTO t VALUES (2, '0000-00-00')", "INSERT INTO u VALUES (1, 2)"),
+            types("run CONFIG"),
+        ],
+        "(drop foreign keys from and to the table, its views and its triggers first, and "
+        "create them again after the load)",
+        [
+            target("ALTER TABLE u DROP CONSTRAINT own", "ALTER TABLE t ALTER d TYPE text"),
+            types(RELOAD),
+            types("run CONFIG"),
+            target(f"ALTER TABLE u {ADD_CHECKED}"),
+            upstream("INSERT INTO t VALUES (3, NULL)", "INSERT INTO u VALUES (2, 3)"),
+            types("run CONFIG"),
+        ],
         on=("postgresql",),
     ),
     Case(

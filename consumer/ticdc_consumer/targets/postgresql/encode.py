@@ -57,7 +57,9 @@ def _jsonb(array: pa.Array, _argument: str, labels: tuple[str, ...]) -> pa.Array
 _NO_DATE = "a date that PostgreSQL does not have"
 _AS_TEXT = (
     "; give the column the type text, which holds it, have the table loaded again: ticdc-consumer "
-    "load CONFIG --table {name}, then start again; or, if NULL will do in its place, set [target] "
+    "load CONFIG --table {name}, then start again (drop foreign keys from and to the table, its "
+    "views and its triggers first, and create them again after the load); or, if NULL will do in "
+    "its place, set [target] "
     'rules = ["zero-date-as-null"]'
 )
 

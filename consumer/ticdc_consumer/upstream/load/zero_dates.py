@@ -30,10 +30,10 @@ def require_dates(
     for column in _narrow(defined, target, existing, rules):
         if _holds_zero_date(session, defined, column):
             raise Stop(
-                f"{'.'.join(defined.name)}.{column.name}: it holds a zero or partial date, such as "
-                f"0000-00-00, which {target.connection.dialect.name} does not have; create the "
-                "table here before, with this column as a text; or, if it may be NULL, set "
-                f'[target] rules = ["{ZERO_DATE_AS_NULL}"]'
+                f"{'.'.join(defined.name)}: column {column.name} holds a zero or partial date, "
+                f"such as 0000-00-00, which {target.connection.dialect.name} does not have; "
+                "create the table here before, with this column as a text; or, if it may be NULL, "
+                f'set [target] rules = ["{ZERO_DATE_AS_NULL}"]'
             )
 
 

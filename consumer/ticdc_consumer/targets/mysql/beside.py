@@ -56,12 +56,12 @@ class _Key(NamedTuple):
 
 def keys_of(target: Target, table: TargetName) -> list[KeyOfTable]:
     """The foreign keys from and to the table, each with the columns that the table has in it."""
-    found = []
+    those = []
     for key in _keys(target, table):
         columns = key.columns if _is(target, key.child, table) else ()
         columns += key.parent_columns if _is(target, key.parent, table) else ()
-        found.append(KeyOfTable(key.name, key.child, columns))
-    return found
+        those.append(KeyOfTable(key.name, key.child, columns))
+    return those
 
 
 def copy_keys(target: Target, table: TargetName, copy: TargetName) -> list[str]:
@@ -100,13 +100,13 @@ def _keys(target: Target, table: TargetName) -> list[_Key]:
     """The foreign keys from and to a table."""
     with target.errors():
         rows = target.query(_KEYS, _schema(target, table), table[1])
-    found = []
+    keys = []
     for (child, name, parent, on_delete, on_update), parts in groupby(rows, key=_all_but_columns):
         columns, referenced = zip(*[(str(part[7]), str(part[8])) for part in parts], strict=True)
         key = _Key(child, name, parent, on_delete, on_update, columns, referenced)
         if _is(target, key.child, table) or _is(target, key.parent, table):
-            found.append(key)
-    return found
+            keys.append(key)
+    return keys
 
 
 def _all_but_columns(row: Sequence[Any]) -> tuple[TargetName, str, TargetName, str, str]:
@@ -114,9 +114,9 @@ def _all_but_columns(row: Sequence[Any]) -> tuple[TargetName, str, TargetName, s
     return (schema, child), name, (parent_schema, parent), on_delete, on_update
 
 
-def _is(target: Target, found: TargetName, table: TargetName) -> bool:
+def _is(target: Target, name: TargetName, table: TargetName) -> bool:
     """Whether the catalog's name is this table's: it compares letters of either case as equal."""
-    return target.comparable(found) == target.comparable((_schema(target, table), table[1]))
+    return target.comparable(name) == target.comparable((_schema(target, table), table[1]))
 
 
 def _schema(target: Target, table: TargetName) -> str:

@@ -113,6 +113,8 @@ def _asked(url: str, certificates: Certificates) -> str:
     except (URLError, OSError, HTTPException, ValueError) as error:
         reason = getattr(error, "reason", None) or error
         raise Usage(f"{where} does not answer: {reason}") from None
+    if not body.lstrip().startswith(b"{"):
+        raise Usage(f"{where} answers no changefeed: its address ends with /changefeeds/ID")
     if len(body) > _LONGEST:
         raise Usage(f"{where} answers more than {_LONGEST >> 20} MiB, which no changefeed has")
     try:

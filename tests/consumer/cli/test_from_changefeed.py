@@ -291,10 +291,13 @@ class OpenApi(BaseHTTPRequestHandler):
     """TiCDC's answer about one changefeed."""
 
     def do_GET(self) -> None:
-        found = self.path == "/api/v2/changefeeds/orders?keyspace=ks"
-        self.send_response(200 if found else 404)
+        answers = {
+            "/api/v2/changefeeds/orders?keyspace=ks": json.dumps(QUERY).encode(),
+            "/api/v2/changefeeds/none": b"null",
+        }
+        self.send_response(200 if self.path in answers else 404)
         self.end_headers()
-        self.wfile.write(json.dumps(QUERY).encode() if found else b'{"error_code": "x"}')
+        self.wfile.write(answers.get(self.path, b'{"error_code": "x"}'))
 
     def log_message(self, format: str, *args: object) -> None:
         pass
@@ -323,6 +326,7 @@ def test_the_open_api_is_asked(tmp_path: Path, ticdc: str) -> None:
     ("url", "message"),
     [
         ("{}/other", "answers 404"),
+        ("{}/none", "answers no changefeed"),
         ("http://127.0.0.1:1/api/v2/changefeeds/a", "does not answer: "),
         ("http://u:canary@h/api", "without a user"),
         ("http://[canary/api", "is not a URI"),

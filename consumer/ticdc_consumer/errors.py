@@ -13,11 +13,13 @@
             Usage               2   a wrong argument or setting
         Stop                    3   something in data, topics or target that an operator must decide
             Unsupported         3   a DDL that cannot be done exactly, whatever the target's state
+                TableNotSent    3   an ALTER TABLE of a table that TiCDC left out until then
             Denied              3   the target's user lacks a privilege
             SchemaMissing       3   no message brought the schema that a row of Simple names
             NoTable             3   the target lacks a table that rows need
             Misfit              3   several reasons at once why a table cannot take its rows
             UpstreamAway        3   `[source] upstream` does not answer
+            NotHeld             3   a value that the target's column cannot hold
             KeyTaken            3   another row of the target has a unique value that one brings
             InTheWay            3   a table that is not what CREATE TABLE would make
             Drift               3   the target holds other rows than the upstream

@@ -1,6 +1,7 @@
 """Messages that are lost, come too late, or cannot be read, and rows that nothing identifies."""
 
 import re
+import time
 
 from support.advice import (
     Case,
@@ -18,6 +19,7 @@ from ticdc_encoder.sql.parser import parse_create_table
 
 T = "CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(20))"
 LOG = "CREATE TABLE log (name VARCHAR(20))"
+SKEW = 1.0
 ANEW = "load all tables anew: ticdc-consumer forget CONFIG, then ticdc-consumer load CONFIG"
 LOADED = ("forget CONFIG", "load CONFIG --replace", "run CONFIG")
 
@@ -38,6 +40,18 @@ def garbage(scene: Scene) -> None:
     """A message that is not of the protocol."""
     scene.feed.send_raw(1, None, b'{"type":"INSERT",,}')
     scene.upstream("INSERT INTO t VALUES (5, 'later')")
+
+
+def deletes_the_message(scene: Scene) -> None:
+    """As kafka-delete-records does, by what is said of it."""
+    said = re.search(r"partition (\d+) of (\S+), before offset (\d+)", scene.heard)
+    assert said is not None
+    scene.feed.kafka.delete_records(said[2], int(said[1]), int(said[3]))
+
+
+def waits_for_the_clocks(scene: Scene) -> None:
+    """In the tests by seconds."""
+    time.sleep(SKEW)
 
 
 def garbled(scene: Scene) -> None:
@@ -161,8 +175,18 @@ CASES = [
     Case(
         "a message that cannot be read is of no known table: all is loaded",
         [*BEGUN, garbage, types("run CONFIG", "why CONFIG")],
-        "if it is of one table, have that set aside: ticdc-consumer run",
-        [types("run CONFIG --set on_error.quarantine=true", *LOADED)],
+        "if the next run stops there again, delete the messages up to it (kafka-delete-records, "
+        "partition {partition} of {topic}, before offset {next}), wait for limits.clock_skew, by "
+        "which the rest must be older than a load, and …",
+        [
+            types("run CONFIG --set on_error.quarantine=true"),
+            deletes_the_message,
+            waits_for_the_clocks,
+            types("forget CONFIG", "load CONFIG --replace"),
+            upstream("INSERT INTO t VALUES (6, 'last')"),
+            types("run CONFIG"),
+        ],
+        settings={"limits__clock_skew": SKEW},
     ),
     Case(
         "a table was set aside, and the run has ended",

@@ -1,7 +1,9 @@
 """Whether the target looks as after a DDL that an operator did: `--ddl-done` looks before it
 believes. What no query can show is taken from the operator."""
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import sqlalchemy as sa
 from ticdc_encoder.column import INTEGERS, TEXTS, Column
@@ -34,6 +36,8 @@ from ticdc_consumer.targets.layout import TableName, TargetName, TargetTable
 from ticdc_consumer.targets.schema.create import literal
 from ticdc_consumer.targets.schema.initial import initial
 
+_WIDTH = re.compile(r"(?<=int)\(\d+\)")
+"""What MySQL's and MariaDB's catalogs show beside the type of an integer."""
 _COMPARED = INTEGERS | TEXTS | {"decimal", "enum"}
 """Types whose values a statement compares alike in every target."""
 
@@ -151,6 +155,7 @@ def _require_altered(context: DdlContext, entry: LedgerEntry, altered: AlterTabl
                 _require_initial(context, name, column, action.computed)
             case ModifyColumn(old, column):
                 _require_column(context, name, columns, column.name)
+                _require_type(context, name, described, old, column)
                 if column.name.lower() != old.lower():
                     _require_no_column(context, name, columns, old)
             case RenameColumn(old, new):
@@ -172,6 +177,30 @@ def _require_no_column(
 ) -> None:
     if column.lower() in columns:
         raise Stop(f"{_quoted(context, name)} still has the column {column}")
+
+
+def _require_type(
+    context: DdlContext, name: TableName, described: TargetTable, old: str, column: Column
+) -> None:
+    """Its type is not the one that the consumer made of it before, unless that is the new one, too.
+    Another one is an operator's choice."""
+    if name not in context.definitions:
+        return
+    before = context.definitions[name]
+    columns = [column if c.name.lower() == old.lower() else c for c in before.columns]
+    try:
+        was = context.target.column_types(before)
+        becomes = context.target.column_types(replace(before, columns=tuple(columns)))
+    except Stop:
+        return  # a type that the target does not have: only an operator can know
+    types = {c.name.lower(): _WIDTH.sub("", c.type.lower()) for c in described.columns}
+    of_before = next((was[c] for c in was if c.lower() == old.lower()), None)
+    if of_before in (None, becomes.get(column.name)) or types[column.name.lower()] != of_before:
+        return
+    raise Stop(
+        f"column {column.name} of {_quoted(context, name)} is still {of_before}, "
+        f"which becomes {becomes.get(column.name)} by the DDL"
+    )
 
 
 def _require_initial(context: DdlContext, name: TableName, column: Column, computed: bool) -> None:

@@ -82,12 +82,13 @@ def _bad_message(situation: Situation) -> Explanation | None:
     named = _OFFSET.search(error.text) if error else None
     if ended is None or error is None or named is None:
         return None
+    of_message = {"topic": named[1], "partition": named[2], "next": int(named[3]) + 1}
     return Explanation(
         f"a message cannot be applied, and the consumer stopped there: {error.text}",
         ended.evidence,
         (
             f"look at it: ticdc-consumer inspect {situation.config} {' '.join(named.groups())}",
-            *(step.format(config=situation.config) for step in _UNREADABLE),
+            *(step.format(config=situation.config, **of_message) for step in _UNREADABLE),
         ),
     )
 
@@ -96,7 +97,9 @@ _UNREADABLE = (
     "if it is of one table, have that set aside: ticdc-consumer run {config} --set "
     "on_error.quarantine=true, then stop the consumer, and load the table without the message: "
     "ticdc-consumer release {config} TABLE --load",
-    f"if the next run stops there again, {LOAD_ANEW.replace('CONFIG', '{config}')}",
+    "if the next run stops there again, delete the messages up to it (kafka-delete-records, "
+    "partition {partition} of {topic}, before offset {next}), wait for limits.clock_skew, by which "
+    "the rest must be older than a load, and " + LOAD_ANEW.replace("CONFIG", "{config}"),
 )
 
 

@@ -115,6 +115,7 @@ FOUND = [
         "by UPDATE {accounts} SET {w} = NULL",
     ),
     ("ALTER TABLE accounts DROP COLUMN owner", "accounts", [], "still has the column owner"),
+    ("ALTER TABLE accounts MODIFY owner DOUBLE", "accounts", [], "is still"),
     ("ALTER TABLE accounts RENAME COLUMN owner TO o", "accounts", [], "has no column o"),
     (
         "ALTER TABLE accounts ADD UNIQUE KEY u (owner)",

@@ -3,6 +3,7 @@
 from support.advice import (
     Case,
     Scene,
+    as_ticdc_sends,
     changefeed_begins,
     copied,
     follow,
@@ -69,7 +70,7 @@ CASES = [
         "SCHEMA.TABLE;",
         [
             types_again("load CONFIG --table {schema}.u"),
-            types("load CONFIG --table {schema}.u --table {schema}.v"),
+            as_ticdc_sends(types("load CONFIG --table {schema}.u --table {schema}.v")),
             LATER_STILL,
             types("run CONFIG"),
         ],

@@ -254,7 +254,7 @@ REFUSED = [
     (
         "postgresql",
         "typedb.zeros",
-        "typedb.zeros.d: a date that PostgreSQL does not have (row with key id='2')",
+        "typedb.zeros.dt6: a date that PostgreSQL does not have (row with key id='1')",
     ),
     ("mariadb", "typedb.vec", "column v3: mariadb has no VECTOR like TiDB's"),
     ("mysql", "typedb.vec", "column v3: mysql has no VECTOR like TiDB's"),

@@ -6,6 +6,7 @@ says why, and goes through the fold as all others do; only a row that is left is
 """
 
 from collections.abc import Sequence
+from functools import cache
 
 import orjson
 import pyarrow as pa
@@ -18,6 +19,7 @@ _MARK = b"\xffticdc cannot hold "
 """The byte FF begins no other payload: they are UTF-8."""
 
 
+@cache
 def marking(encode: Encode) -> Encode:
     """`encode`, with such a payload where it raises `NotHeld`. They are equal if and only if the
     values are."""

@@ -241,7 +241,7 @@ def test_a_users_table_is_described(target: MySql) -> None:
     assert set(table.unique_keys) == {
         UniqueKey("PRIMARY", ("id",), primary=True),
         UniqueKey("some", ("d",), primary=False),
-        UniqueKey("beginning", ("It's`", "d"), primary=False, plain=False),
+        UniqueKey("beginning", ("It's`", "d"), primary=False, plain=False, prefixes=True),
     }
     assert table.triggers == (("tr",) if has_triggers else ())
 
@@ -562,7 +562,7 @@ def test_keys_of_a_new_table_are_upstreams(target: MySql) -> None:
     assert [column.name for column in described.columns if column.generated] == ["w"]
     assert set(described.unique_keys) == {
         UniqueKey("u", ("b",), primary=False),
-        UniqueKey("p", ("c",), primary=False, plain=False),
+        UniqueKey("p", ("c",), primary=False, plain=False, prefixes=True),
         UniqueKey("v", ("w",), primary=False),
     }
     names = target.execute("SHOW INDEX FROM t").mappings().all()

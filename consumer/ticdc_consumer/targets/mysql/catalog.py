@@ -140,14 +140,19 @@ def _unique_keys(rows: Sequence[Sequence[Any]]) -> tuple[UniqueKey, ...]:
     keys: dict[str, list[tuple[str | None, int | None]]] = {}
     for name, column, prefix in rows:
         keys.setdefault(name, []).append((column, prefix))
-    return tuple(
-        UniqueKey(
-            name,
-            tuple(column for column, _ in parts if column is not None),
-            primary=name == "PRIMARY",
-            # An expression has no column name.
-            plain=all(column is not None and prefix is None for column, prefix in parts),
-            prefixes=all(column is not None for column, _ in parts),
+    unique_keys = []
+    for name, parts in keys.items():
+        # An expression has no column name.
+        columns = tuple(column for column, _ in parts if column is not None)
+        whole = all(prefix is None for _, prefix in parts)
+        of_columns = len(columns) == len(parts)
+        unique_keys.append(
+            UniqueKey(
+                name,
+                columns,
+                primary=name == "PRIMARY",
+                plain=of_columns and whole,
+                prefixes=of_columns and not whole,
+            )
         )
-        for name, parts in keys.items()
-    )
+    return tuple(unique_keys)

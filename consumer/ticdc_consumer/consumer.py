@@ -278,17 +278,19 @@ class Consumer:
     def ddl_done(self, entry_id: str) -> LedgerEntry:
         """Marks a pending DDL as done by an operator; `entry_id` is TS or TS:SEQ."""
         with self.store.lease.explaining():
-            ledger, route = self.store.ledger, self._tables.route
-            context = DdlContext.of(self.options, self.target, ledger, route)
-            entry = done_by_operator(context, entry_id)
+            entry = done_by_operator(self._ddl_context, entry_id)
             self._tables.learn(self.store.ledger)
         return entry
+
+    @property
+    def _ddl_context(self) -> DdlContext:
+        return DdlContext.of(self.options, self.target, self.store.ledger, self._tables.route)
 
     def ddl_run(self, entry_id: str, sql: str) -> LedgerEntry:
         """Runs an operator's SQL in place of a pending DDL, and marks that as done."""
         retries = self.options.retries
         with self.store.lease.explaining():
-            entry = run_by_operator(self.target, self.store, entry_id, sql, retries)
+            entry = run_by_operator(self._ddl_context, self.store, entry_id, sql, retries)
             self._tables.learn(self.store.ledger)
         return entry
 

@@ -54,6 +54,19 @@ CASES = [
         on=("sqlite", "postgresql"),
     ),
     Case(
+        "a column of the former type is not believed to have the new one",
+        [
+            *BEGUN,
+            upstream("UPDATE t SET name = '1e2'", "ALTER TABLE t MODIFY name DOUBLE"),
+            types("run CONFIG"),
+        ],
+        WAITS,
+        [DONE, hears("column name of …t… is still")],
+        ends="stopped",
+        settings={"source__upstream": None},
+        on=("sqlite", "postgresql", "mariadb"),
+    ),
+    Case(
         "a VECTOR becomes a text, by a rule",
         [
             changefeed_begins,

@@ -55,6 +55,18 @@ CASES = [
         on=("mariadb", "mysql", "tidb"),
     ),
     Case(
+        "a file that does something else is not believed",
+        WAITS,
+        IN_ITS_PLACE,
+        [
+            in_place("CREATE TABLE other (id INT)"),
+            hears("hold another w than upstream's"),
+            target("DROP TABLE IF EXISTS other"),
+            in_place(RIGHT),
+        ],
+        also=("--ddl-run …, after its SQL",),
+    ),
+    Case(
         "SQL whose session ended is run again",
         WAITS,
         IN_ITS_PLACE,

@@ -7,7 +7,7 @@ afterwards, `verify --repair`, is done: then the rows are TiDB's.
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from support.upstream_tidb import Upstream, upstream
 from support.verified import Verified
 from ticdc_consumer.ddl.by_operator.manual import run_by_operator
 from ticdc_consumer.ddl.context import DdlContext
+from ticdc_consumer.ddl.definitions import keep_definition
 from ticdc_consumer.ddl.suggestion import Suggestion, suggested
 from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.ledger import LedgerEntry
@@ -132,10 +133,13 @@ def follow(altered: Altered, verified: Verified) -> dict[str, Suggestion]:
                 store.ledger.add([entry])
             suggestion = suggested(context, entry)
             if suggestion is None:
-                run_by_operator(target, store, entry.id, "SELECT 1")  # the table is left as it is
+                done = replace(entry, state="done")  # the table is left as it is
+                with target.transaction():
+                    store.ledger.mark(done)
+                    keep_definition(store.ledger, done, "declared")
             else:
                 assert suggestion.tried, ddl
-                run_by_operator(target, store, entry.id, "; ".join(suggestion.statements))
+                run_by_operator(context, store, entry.id, "; ".join(suggestion.statements))
                 found[name] = suggestion
         with target.transaction():
             target.connection.execute(sa.update(CHECKPOINT).values(resolved_ts=commit_ts + 1))

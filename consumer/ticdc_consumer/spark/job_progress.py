@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
 
-from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 LOOK = 1.0
@@ -26,8 +25,9 @@ def reporting(
     ends = Event()
 
     def watch() -> None:
-        # Whoever waits for the job reports a JVM that has ended.
-        with suppress(Py4JError, ConnectionError):
+        # It only shows something. Whoever waits for the job reports what fails: a JVM that has
+        # ended, a context that was stopped between two of the calls.
+        with suppress(Exception):
             while not ends.wait(look):
                 report(share_done(spark, tasks))
 

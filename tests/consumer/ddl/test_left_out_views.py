@@ -146,7 +146,7 @@ def test_a_view_that_was_left_out_is_upstreams_once_an_operator_creates_it(
     relation, log = upstream.name("v"), upstream.name("log")
     text = f"CREATE VIEW {relation} AS SELECT id, UPPER(s) AS s FROM {log}"  # noqa: S608
     if by == "--ddl-run":
-        run_by_operator(upstream.target, upstream.here.store, left_out.id, text)
+        run_by_operator(upstream.here.ddl_context, upstream.here.store, left_out.id, text)
     else:
         upstream.target.execute(text).close()
         done_by_operator(upstream.here.ddl_context, left_out.id)
@@ -161,7 +161,9 @@ def test_a_view_that_was_left_out_is_upstreams_once_an_operator_creates_it(
 def test_sql_that_fails_leaves_a_view_left_out_as_before(upstream: Upstream) -> None:
     left_out = upstream(UNCERTAIN)
     with pytest.raises(Stop, match="the target refused statement 1 of 1"):
-        run_by_operator(upstream.target, upstream.here.store, left_out.id, "CREATE VIEW v AS x")
+        run_by_operator(
+            upstream.here.ddl_context, upstream.here.store, left_out.id, "CREATE VIEW v AS x"
+        )
     assert upstream(OTHER, "other").state == "done"
     assert upstream.left_out() == ["v"]
 

@@ -147,7 +147,7 @@ def test_what_is_suggested_keeps_the_views_of_the_stream(
     with opened(request.getfixturevalue(url)) as target:
         here, _ = stopped(target, query, view=VIEW)
         assert "DROP VIEW" in suggested(here) and "CREATE VIEW" in suggested(here)
-        run_by_operator(target, here.store, "199", suggested(here))
+        run_by_operator(here.ddl_context, here.store, "199", suggested(here))
         schema, _ = place(target)
         assert target.query(f"SELECT count(*) FROM {target.quote(schema, 'v')}") == [(3,)]  # noqa: S608
 
@@ -168,7 +168,7 @@ def test_values_that_are_not_certain_are_to_be_corrected(
     with opened(request.getfixturevalue(url)) as target:
         here, said = stopped(target, ADDED)
         assert f" {REPAIR}; run your own SQL in its place by --ddl-run 199:1 FILE" in said
-        run_by_operator(target, here.store, "199", suggested(here))
+        run_by_operator(here.ddl_context, here.store, "199", suggested(here))
 
 
 def test_nothing_is_suggested_that_cannot_be_corrected_by_a_key(target_url: str) -> None:

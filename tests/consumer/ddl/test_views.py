@@ -75,7 +75,7 @@ def created_by_operator(upstream: Upstream, by: str) -> None:
         return
     for name in ("t", "v"):
         text = text.replace(f"{{{name}}}", upstream.target.quote(*place(upstream.target, name)))
-    run_by_operator(upstream.target, upstream.store, upstream.last, text)
+    run_by_operator(upstream.context, upstream.store, upstream.last, text)
 
 
 @pytest.mark.parametrize("by", ["--ddl-done", "--ddl-run"])

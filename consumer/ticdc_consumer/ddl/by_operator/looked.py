@@ -1,5 +1,5 @@
-"""Whether the target looks as after a DDL that an operator did: `--ddl-done` looks before it
-believes. What no query can show is taken from the operator."""
+"""Whether the target looks as after a DDL that an operator did: `--ddl-done` and `--ddl-run` look
+before they believe. What no query can show is taken from the operator."""
 
 import re
 from collections.abc import Sequence
@@ -42,8 +42,9 @@ _COMPARED = INTEGERS | TEXTS | {"decimal", "enum"}
 """Types whose values a statement compares alike in every target."""
 
 
-def require_done(context: DdlContext, entry: LedgerEntry) -> None:
-    """Raises `Stop`, with what was found, unless the target looks as after the DDL."""
+def require_done(context: DdlContext, entry: LedgerEntry, option: str) -> None:
+    """Raises `Stop`, which begins with the `option` of the command line and names what was found,
+    unless the target looks as after the DDL."""
     try:
         statement = context.statement(entry)
     except (DefinitionError, Stop):
@@ -52,7 +53,7 @@ def require_done(context: DdlContext, entry: LedgerEntry) -> None:
         with context.target.errors():
             _look(context, entry, statement)
     except Stop as found:
-        raise Stop(f"--ddl-done {entry.id}: {found}") from found
+        raise Stop(f"{option}: {found}") from found
 
 
 def _look(context: DdlContext, entry: LedgerEntry, statement: Statement) -> None:

@@ -1,8 +1,9 @@
 """A pending DDL that an operator does: elsewhere (`--ddl-done`), or by their SQL (`--ddl-run`)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
 import sqlalchemy as sa
 from sqlglot import Dialect
@@ -33,7 +34,7 @@ def done_by_operator(context: DdlContext, entry_id: str) -> LedgerEntry:
     `Stop` if the target does not look as after it."""
     ledger = context.ledger
     entry = _open(ledger, entry_id, "--ddl-done")
-    require_done(context, entry)
+    require_done(context, entry, f"--ddl-done {entry.id}")
     done = replace(entry, state="done", reason=BY_OPERATOR)
     with context.target.transaction():
         ledger.mark(done)
@@ -43,16 +44,19 @@ def done_by_operator(context: DdlContext, entry_id: str) -> LedgerEntry:
 
 
 def run_by_operator(
-    target: Target, store: Store, entry_id: str, sql: str, retries: int = 1
+    context: DdlContext, store: Store, entry_id: str, sql: str, retries: int = 1
 ) -> LedgerEntry:
     """`--ddl-run TS[:SEQ] FILE`: runs an operator's SQL in place of a pending DDL, or of the CREATE
     VIEW of a view that is left out, and marks it done with the text of that SQL.
 
     Where DDL is transactional that is one transaction. Elsewhere the ledger notes first what is
     begun: after a crash the DDL waits for an operator again, and a view is left out as before.
-    Raises `Usage` for what cannot be run at all, and `Stop` if the target refuses it.
+    Raises `Usage` for what cannot be run at all, and `Stop` if the target refuses it, or does not
+    look as after the DDL then.
     """
+    target = context.target
     entry = _open(store.ledger, entry_id, "--ddl-run")
+    looks = partial(require_done, context, entry, f"--ddl-run {entry.id}, after its SQL")
     texts = statements(target, sql)
     begun = replace(entry, instead=sql)
     done = replace(begun, state="done", reason="")
@@ -60,7 +64,7 @@ def run_by_operator(
 
         def attempt() -> None:
             with target.transaction():
-                run_in_place(target, store.ledger, done, texts)
+                run_in_place(target, store.ledger, done, texts, looks)
 
         until_known(store, retries, attempt, lambda: is_done(store, entry))
         store.reconnect()
@@ -69,6 +73,7 @@ def run_by_operator(
             store.ledger.mark(begun)
         _run(target, texts)
         store.reconnect()  # what the SQL set for its session, as by USE, ends with it
+        looks()
         with target.transaction():
             store.ledger.mark(done)
             keep_definition(store.ledger, entry, "declared")
@@ -76,11 +81,19 @@ def run_by_operator(
     return done
 
 
-def run_in_place(target: Target, ledger: Ledger, done: LedgerEntry, texts: Sequence[str]) -> None:
+def run_in_place(
+    target: Target,
+    ledger: Ledger,
+    done: LedgerEntry,
+    texts: Sequence[str],
+    looks: Callable[[], None] = lambda: None,
+) -> None:
     """Runs these statements in the place of a DDL, and marks it done, inside a transaction of a
-    target whose DDL is part of it. Raises `Stop` if it refuses one."""
+    target whose DDL is part of it; `looks` looks at what they did. Raises `Stop` if the target
+    refuses one."""
     ledger.mark(done)
     _run(target, texts)
+    looks()
     keep_definition(ledger, done, "declared")
     forget_gone(target, ledger, done)
 

@@ -216,11 +216,26 @@ def test_sql_of_an_operator_runs_in_place_of_the_ddl_and_is_kept_in_the_ledger(
         here = bank(target)
         here.apply(entry(PLACEMENT))
         sql = file_of(target)
-        done = run_by_operator(target, here.store, "199", sql)
+        done = run_by_operator(here.ddl_context, here.store, "199", sql)
         assert (done.state, done.instead) == ("done", sql)
         assert here.store.ledger.entries() == [done]
         assert notes(target) == [(1, "a;b"), (2, None), (4, None)]
         run_pending(here)
+
+
+def test_sql_that_does_something_else_leaves_the_ddl_waiting(target_url: str) -> None:
+    with opened(target_url) as target:
+        here = bank(target)
+        with target.transaction():
+            here.store.ledger.define(ACCOUNTS)
+            here.store.ledger.add([entry(ALTER)])
+        with pytest.raises(Stop, match=r"--ddl-run 199:1, after its SQL: .* has no column note"):
+            run_by_operator(here.ddl_context, here.store, "199", "CREATE TABLE x (id INT)")
+        assert states(here) == ["pending"]
+        assert (columns(target, "x") == []) is target.transactional_ddl
+        added = f"ALTER TABLE {target.quote(*place(target))} ADD COLUMN note VARCHAR(20)"
+        run_by_operator(here.ddl_context, here.store, "199", added)
+        assert states(here) == ["done"]
 
 
 def test_sql_that_the_target_refuses_leaves_the_ddl_waiting(target_url: str) -> None:
@@ -230,13 +245,13 @@ def test_sql_that_the_target_refuses_leaves_the_ddl_waiting(target_url: str) -> 
         # TiDB may call a statement's outcome unknown while other sessions change its schema.
         with pytest.raises(Stop, match="statement 2 of 2"):
             run_by_operator(
-                target, here.store, "199", "CREATE TABLE x (id INT); DROP TABLE nowhere"
+                here.ddl_context, here.store, "199", "CREATE TABLE x (id INT); DROP TABLE nowhere"
             )
         assert states(here) == ["pending"]
         assert (columns(target, "x") == []) is target.transactional_ddl
         with pytest.raises(Stop, match="199:1"):
             run_pending(here)
-        run_by_operator(target, here.store, "199", file_of(target))
+        run_by_operator(here.ddl_context, here.store, "199", file_of(target))
         assert states(here) == ["done"]
 
 
@@ -245,7 +260,7 @@ def test_sql_of_a_person_that_a_crash_cut_off_is_all_or_waits_again(target_url: 
         before.apply(entry(PLACEMENT))
 
         def work(before: Bank = before) -> None:
-            run_by_operator(before.target, before.store, "199", file_of(before.target))
+            run_by_operator(before.ddl_context, before.store, "199", file_of(before.target))
 
         crashed(work)
         with opened(target_url) as target:

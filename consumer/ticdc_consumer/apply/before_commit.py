@@ -12,11 +12,8 @@ from ticdc_consumer.apply.counts import Counts
 from ticdc_consumer.errors import Retry, Usage
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.store import Store
-from ticdc_consumer.targets.target import Target
+from ticdc_consumer.targets.target import OF_TRANSACTIONS, Target
 
-_ENDS_TRANSACTION = frozenset(
-    {"BEGIN", "START", "COMMIT", "ROLLBACK", "END", "ABORT", "SAVEPOINT", "RELEASE", "PREPARE"}
-)
 _FIRST_WORD = re.compile(r"(?:\s|;|/\*.*?\*/|--[^\n]*\n|#[^\n]*\n)*(\w*)", re.DOTALL)
 _COMMITS_ITSELF = frozenset(
     {"ALTER", "CREATE", "DROP", "RENAME", "TRUNCATE", "LOCK", "UNLOCK", "GRANT", "REVOKE"}
@@ -48,7 +45,7 @@ class UncommittedCut:
             statement = sa.text(statement)
         first = _FIRST_WORD.match(str(statement))
         word = first[1].upper() if first else ""
-        if word in _ENDS_TRANSACTION or (
+        if word in OF_TRANSACTIONS or (
             word in _COMMITS_ITSELF and not self._target.transactional_ddl
         ):
             raise Usage(f"before_commit: {word} would end the transaction of the cut: leave it out")
@@ -71,7 +68,7 @@ def call(before_commit: BeforeCommit, cut: UncommittedCut, target: Target) -> No
     passing reason: the cut is tried again then, and the program called again."""
     try:
         before_commit(cut)
-    except Exception as error:
+    except Exception as error:  # of any kind: it is the program's, and rolls the cut back
         translated = target.translate(error)
         if isinstance(translated, Retry):
             raise translated from error

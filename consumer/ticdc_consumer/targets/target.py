@@ -40,6 +40,11 @@ Query = Callable[..., list[tuple[Any, ...]]]
 _PLAIN = {"no_parameters": True}
 """Without parameters a `%` in a statement is only that."""
 
+OF_TRANSACTIONS = frozenset(
+    {"BEGIN", "START", "COMMIT", "ROLLBACK", "END", "ABORT", "SAVEPOINT", "RELEASE", "PREPARE"}
+)
+"""How statements begin that begin or end a transaction, or a part of one."""
+
 
 class Target(ABC):
     """One session of a target database; it lives as long as the consumer that opened it.

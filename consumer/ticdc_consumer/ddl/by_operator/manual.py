@@ -18,11 +18,7 @@ from ticdc_consumer.errors import Retry, Stop, UnknownCommit, Usage
 from ticdc_consumer.state.ledger import Ledger, LedgerEntry
 from ticdc_consumer.state.retry import until_known
 from ticdc_consumer.state.store import Store
-from ticdc_consumer.targets.target import Target
-
-_TRANSACTIONS = frozenset(
-    {"BEGIN", "START", "COMMIT", "ROLLBACK", "END", "ABORT", "SAVEPOINT", "RELEASE", "PREPARE"}
-)
+from ticdc_consumer.targets.target import OF_TRANSACTIONS, Target
 
 BY_OPERATOR = "an operator did it"
 """The reason of an entry whose work was done elsewhere."""
@@ -133,7 +129,7 @@ def statements(target: Target, sql: str) -> list[str]:
         text = sql[start:at].strip()
         if token and not target.is_complete(text + ";"):
             continue  # the body of a trigger
-        if first.split(" ")[0] in _TRANSACTIONS:
+        if first.split(" ")[0] in OF_TRANSACTIONS:
             raise Usage(f"--ddl-run: {first} must not be in the SQL: its transaction is ours")
         if first:
             texts.append(text)

@@ -1,5 +1,6 @@
 """What a table of the target may be beside an ordinary one: written exactly, or refused by name."""
 
+import os
 from collections.abc import Iterator, Sequence
 
 import pytest
@@ -13,6 +14,8 @@ from ticdc_consumer.targets.postgresql.session import PostgreSQL
 T = defined("create table t (id bigint primary key, v varchar(9))")
 KEYLESS = defined("create table t (id bigint, v varchar(9))")
 PLAIN = "CREATE TABLE t (id bigint PRIMARY KEY, v varchar(9))"
+# Roles belong to the whole server, which other processes of the tests use too.
+READER = f"shapes_reader_{os.getpid()}"
 PARTED = [
     "CREATE TABLE t (id bigint PRIMARY KEY, v varchar(9)) PARTITION BY RANGE (id)",
     "CREATE TABLE low PARTITION OF t FOR VALUES FROM (0) TO (100)",
@@ -75,23 +78,22 @@ REFUSALS = {
         [
             PLAIN,
             "ALTER TABLE t ENABLE ROW LEVEL SECURITY",
-            "CREATE ROLE shapes_reader",
-            "GRANT ALL ON t TO shapes_reader",
-            "SET ROLE shapes_reader",
+            f"CREATE ROLE {READER}",
+            f"GRANT ALL ON t TO {READER}",
+            f"SET ROLE {READER}",
         ],
-        "t has row level security, which hides rows from user shapes_reader; "
-        "ALTER ROLE shapes_reader BYPASSRLS helps",
+        f"t has row level security, which hides rows from user {READER}; "
+        f"ALTER ROLE {READER} BYPASSRLS helps",
     ),
 }
 
 
 @pytest.fixture
 def without_reader(target: PostgreSQL) -> Iterator[None]:
-    """Roles belong to the whole server."""
-    drop = "DROP OWNED BY shapes_reader; DROP ROLE shapes_reader"
+    drop = f"DROP OWNED BY {READER}; DROP ROLE {READER}"
     yield
     target.execute("RESET ROLE")
-    if target.query("SELECT 1 FROM pg_roles WHERE rolname = 'shapes_reader'"):
+    if target.query("SELECT 1 FROM pg_roles WHERE rolname = %s", READER):
         target.execute(drop)
 
 
@@ -110,7 +112,7 @@ CURED = [
     ("parent by INHERITS", ["ALTER TABLE b NO INHERIT t", 'ALTER TABLE "A child" NO INHERIT t']),
     ("partition", ["ALTER TABLE p DETACH PARTITION t"]),
     ("rule", ["DROP RULE kept ON t"]),
-    ("row level security", ["RESET ROLE", "ALTER ROLE shapes_reader BYPASSRLS"]),
+    ("row level security", ["RESET ROLE", f"ALTER ROLE {READER} BYPASSRLS"]),
 ]
 
 
@@ -122,7 +124,7 @@ def test_a_table_is_accepted_once_the_advice_was_followed(
     for statement in [*REFUSALS[kind][0], *cure]:
         target.execute(statement)
     if kind == "row level security":
-        target.execute("SET ROLE shapes_reader")
+        target.execute(f"SET ROLE {READER}")
     assert target.describe("public", "t") is not None
 
 

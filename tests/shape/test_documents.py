@@ -74,6 +74,20 @@ def test_every_file_that_a_document_names_exists(document: Path) -> None:
     assert {name for name in missing if not name.endswith(tuple(PLACEHOLDER))} == set()
 
 
+def test_a_changelog_fragment_is_one_short_list_item() -> None:
+    fragments = {p.name: p.read_text() for p in (ROOT / "changelog.d").iterdir()}
+    assert fragments.pop("README.md")
+    item = re.compile(r"- \S.*\n(?:  \S.*\n){0,2}")
+    wrong = [name for name, text in fragments.items() if not item.fullmatch(text)]
+    assert wrong == [], "see changelog.d/README.md"
+
+
+def test_a_release_of_the_changelog_is_read_in_two_minutes() -> None:
+    sections = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)[1:]
+    long = [text.splitlines()[0] for text in sections if len(text.split()) > 600]
+    assert long == [], "restore CHANGELOG.md of main, and write the entry into changelog.d/NAME.md"
+
+
 def test_every_make_target_that_a_document_names_exists(document: Path) -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     used = {

@@ -66,35 +66,8 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-SLOW = (
-    "tests/integration/",  # start processes by themselves
-    "tests/consumer/spark/",
-    "test_an_installed_database_is_a_target_from_end_to_end",
-    "test_promise.py",  # random histories, for longer than all others
-    "tests/world/",
-    "tests/torture/test_run.py",  # starts consumers
-    "ddl/test_histories.py",
-    "ddl/test_applications.py",
-    "test_tidb_gives_these_answers",
-    "test_a_crash_at_any_statement",
-    "test_an_alter_is_done_once_wherever_it_was_cut_off",
-    "test_an_interrupted_migration",
-    "test_a_start_that_the_target_refuses_at_any_statement",
-    "test_a_migration_that_was_interrupted_is_completed",
-    "consumer/apply/",  # kills processes
-    "targets/test_duckdb.py",  # opens a file per test; SQLite and the toy run the same contract
-    "test_a_lock_on_the_file_cannot_be_taken_away",
-    "test_whoever_is_in_the_way_is_ended_or_named",
-    "test_run_plan_and_check_agree",  # many random histories
-    "test_damaged_segments_are_refused_or_read",
-    "test_the_cuts_between_ddl_give_the_same_facts",
-    "test_a_file_says_the_same_read_quickly_or_not",
-)
-"""Parts of the names of tests that the fast lane leaves out."""
-
-
 def _is_slow(item: pytest.Item) -> bool:
-    return any(part in item.nodeid for part in SLOW)
+    return item.get_closest_marker("slow") is not None
 
 
 def _takes_spark(item: pytest.Item) -> bool:
@@ -123,8 +96,8 @@ NEED_PARTS |= {f"{server}_url" for server in TARGETS if server != "sqlite"}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With `--fast`, leaves out what needs a process of its own: by its fixtures, or by a parameter
-    that names the server. With `--dist loadgroup`, see `_group`."""
+    """With `--fast`, leaves out slow tests and those that need a process of their own: by their
+    fixtures, or by a parameter that names the server. With `--dist loadgroup`, see `_group`."""
     if not config.getoption("--fast"):
         if config.getoption("--in-turn"):
             _take_in_turn(config, items)

@@ -29,9 +29,7 @@ STALE = [
 
 
 @pytest.mark.parametrize(("ddl", "stops"), [s[1:] for s in STALE], ids=[s[0] for s in STALE])
-def test_a_ddl_below_r_that_a_new_topic_brings_must_have_been_executed(
-    ddl: Ddl, stops: bool
-) -> None:
+def test_a_ddl_below_r_of_a_new_topic_must_have_been_executed(ddl: Ddl, stops: bool) -> None:
     epochs = Epochs.__new__(Epochs)
     parts: Any = epochs
     parts._applier = SimpleNamespace(ledger=SimpleNamespace(entries=lambda: [KNOWN]))
@@ -69,7 +67,7 @@ def refused(times: int, patch: pytest.MonkeyPatch, of: type, name: str) -> list[
     return calls
 
 
-def test_a_session_that_is_lost_after_the_commit_does_not_end_the_run(
+def test_a_session_lost_after_the_commit_does_not_end_the_run(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The same cut again would find that R has moved, as if another consumer had moved it.
@@ -94,7 +92,7 @@ def test_what_the_last_cut_left_pending_is_tried_again(
     assert len(calls) == min(times, run.options.retries) + 1
 
 
-def test_an_epoch_has_its_seconds_as_one_number_beside_those_of_its_stages() -> None:
+def test_an_epoch_has_its_seconds_in_total_and_by_stage() -> None:
     epoch = Epoch(7, {}, 1, 0, 1, 0, 0, (), {"plan": 0.25, "read": 1.0, "load": 0.5})
     assert f"{epoch.seconds:.2f}" == "1.75"
     assert epoch.stages["read"] == 1.0

@@ -99,7 +99,7 @@ def changefeed(path: Path, **settings: object) -> Iterator[Changefeed]:
 @pytest.mark.parametrize(
     ("query", "table", "staying"), STAYING, ids=[query for query, *_ in STAYING]
 )
-def test_a_ddl_keeps_the_layouts_of_tables_that_it_does_not_touch(
+def test_a_ddl_keeps_the_layouts_of_tables_it_does_not_touch(
     tmp_path: Path, query: str, table: str, staying: set[str]
 ) -> None:
     with changefeed(tmp_path) as feed:
@@ -119,7 +119,7 @@ def test_what_an_operator_ran_instead_may_have_touched_any_table(tmp_path: Path)
         assert feed.built() == {}
 
 
-def test_avro_may_write_the_name_of_a_new_table_as_that_of_another(tmp_path: Path) -> None:
+def test_avro_may_name_a_new_table_like_another(tmp_path: Path) -> None:
     with changefeed(tmp_path) as feed:
         feed.tables._exactness = replace(feed.tables._exactness, wire_name=str.lower)
         feed.tables.learn(feed.store.ledger, feed.run(*STAYING[0][:2]))
@@ -141,7 +141,7 @@ def test_the_number_of_a_layout_that_was_dropped_is_used_again(tmp_path: Path) -
         assert len(expected.columns) == len(layouts[number].source) == 3
 
 
-def test_a_task_builds_what_it_needs_of_the_three_tables_that_it_meets_of_300() -> None:
+def test_a_task_builds_what_it_needs_of_three_tables_of_300() -> None:
     tables = {
         ("shop", f"t{n}"): parse_create_table(f"CREATE TABLE t{n} (id INT PRIMARY KEY)", "shop")
         for n in range(300)
@@ -282,7 +282,7 @@ def test_a_table_that_the_ledger_knows_may_have_rows(tmp_path: Path) -> None:
         feed.tables.add(old, deletes_only=False, empty_at=5)
 
 
-def test_what_the_messages_lack_of_a_table_is_taken_from_the_upstreams_definition(
+def test_what_messages_lack_of_a_table_comes_from_the_upstream(
     tmp_path: Path,
 ) -> None:
     with changefeed(tmp_path) as feed:
@@ -334,7 +334,7 @@ def test_a_column_that_only_the_target_generates_is_refused(tmp_path: Path) -> N
             feed.tables.add(plain, deletes_only=False)
 
 
-def test_a_table_that_has_no_key_upstream_gets_none_from_the_target(tmp_path: Path) -> None:
+def test_a_table_without_an_upstream_key_gets_none_of_the_target(tmp_path: Path) -> None:
     with changefeed(tmp_path, at_least_once=("shop.one",)) as feed:
         feed.target.execute(ONE).close()
         keyless = parse_create_table("CREATE TABLE one (a INT, b INT)", "shop")

@@ -87,7 +87,7 @@ def test_ddl_that_may_share_a_cut_do(
     assert (result, [seen.ddl.commit_ts for seen in followers]) == (end, selected)
 
 
-def test_ddl_of_one_commit_ts_are_ordered_by_topic_and_first_offset() -> None:
+def test_ddl_of_one_commit_ts_follow_topic_and_first_offset() -> None:
     seen = [ddl(7, "b", 1), ddl(7, "a", 9), ddl(7, "a", 2)]
     assert [(s.topic, s.offset) for s in end_of_cut(5, 9, seen)[1]] == [
         ("a", 2),
@@ -97,9 +97,7 @@ def test_ddl_of_one_commit_ts_are_ordered_by_topic_and_first_offset() -> None:
 
 
 @given(st.lists(st.integers(0, 100), min_size=1, max_size=20), st.integers(1, 6), st.floats(0, 1))
-def test_every_offset_is_of_one_task_and_a_task_has_one_span_of_a_partition(
-    lags: list[int], tasks: int, part: float
-) -> None:
+def test_every_offset_is_of_one_task_and_one_span(lags: list[int], tasks: int, part: float) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plan, "LEAST_SPAN", 5)
         groups = shares(cut_of(dict(enumerate(lags)), part), tasks, divisible=True)
@@ -249,5 +247,5 @@ def test_about_how_many_messages_are_before_a_record(
     assert messages_before(record, starts, ends, lag_of(starts, ends)) == messages
 
 
-def test_all_are_before_a_record_that_follows_the_only_one_of_its_partition() -> None:
+def test_all_precede_the_record_after_a_partitions_only_one() -> None:
     assert messages_before(Mark(9, 5, "t"), {("t", 0): 4}, {("t", 0): 5}, 30) == 30.0

@@ -35,6 +35,7 @@ from ticdc_consumer.spark import jobs
 from ticdc_consumer.state.store import Store
 from ticdc_encoder.errors import TicdcError
 
+pytestmark = pytest.mark.slow
 SEEDS = range(250)
 PROTOCOLS = ("canal-json", "open-protocol", "simple", "debezium")
 WAYS = ("net", "transactions")
@@ -260,7 +261,7 @@ def test_each_rule_about_schemas_is_needed(
         forgotten_messages_are_covered,
     ],
 )
-def test_each_rule_is_needed_since_without_it_some_history_goes_wrong(
+def test_without_any_one_rule_some_history_goes_wrong(
     tmp_path: Path, way: str, broken: Callable[[pytest.MonkeyPatch], None]
 ) -> None:
     for seed in SEEDS:

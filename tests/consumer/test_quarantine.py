@@ -118,7 +118,7 @@ def play(seed: int, protocol: str, path: Path) -> int:
     max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(seed=st.integers(0, 1 << 32))
-def test_a_table_that_is_set_aside_stands_at_its_own_ts_and_the_others_at_r(
+def test_a_quarantined_table_stands_at_its_ts_the_others_at_r(
     tmp_path: Path, protocol: str, seed: int
 ) -> None:
     play(seed, protocol, tmp_path / "target.db")

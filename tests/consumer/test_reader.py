@@ -127,7 +127,7 @@ def test_once_the_schema_has_come_the_cut_is_planned_again(reader: Reader) -> No
     assert reader.monitor.look().detail == "for a resolved ts above R"
 
 
-def test_a_schema_that_came_with_the_cut_itself_has_it_read_again(reader: Reader) -> None:
+def test_a_schema_that_came_with_the_cut_has_it_read_again(reader: Reader) -> None:
     left = gives(reader, Report(unread=dict(LACKS), schemas=[schema()]), Report(messages=3))
     report = read(reader).report
     assert (report.messages, report.unread, left) == (3, {}, [])
@@ -142,7 +142,7 @@ def test_a_schema_that_nothing_brings_stops(reader: Reader) -> None:
         reader.plan(BASE, None, 0.0)
 
 
-def test_a_schema_is_looked_for_to_the_end_of_the_log_before_it_is_said_to_be_missing(
+def test_a_schema_is_missing_only_if_the_whole_log_lacks_it(
     reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gives(reader, Report(unread=dict(LACKS)))
@@ -178,7 +178,7 @@ def test_a_ddl_of_a_table_that_waits_is_left_to_its_release(
     assert reader.is_of_another_run(ddl) == is_of_another
 
 
-def test_the_greatest_mark_is_looked_for_from_where_each_topic_is_read(reader: Reader) -> None:
+def test_the_greatest_mark_is_searched_from_each_topics_position(reader: Reader) -> None:
     source = cast(Quiet, reader.source)
     source.marks = (Mark(7), Mark(9))
     base = replace(BASE, positions={("old", 0): Position("old", "", 0, 80)})
@@ -209,7 +209,7 @@ def test_no_cut_is_planned_over_a_gap_of_the_log(
 
 
 @pytest.mark.parametrize(("commit_ts", "reach"), [(4, 9), (7, 7), (9, 9)])
-def test_a_cut_ends_before_a_ddl_of_a_table_that_waits_and_of_another(
+def test_a_cut_ends_before_a_ddl_of_a_waiting_table_and_another(
     reader: Reader, commit_ts: int, reach: int
 ) -> None:
     reader.set_aside = frozenset({("shop", "items")})
@@ -217,7 +217,7 @@ def test_a_cut_ends_before_a_ddl_of_a_table_that_waits_and_of_another(
     assert reader._before_joined(5, 9, [seen]) == reach
 
 
-def test_a_ddl_of_a_table_that_waits_and_of_another_stops_if_it_is_next(reader: Reader) -> None:
+def test_a_ddl_of_a_waiting_table_and_another_stops_if_next(reader: Reader) -> None:
     reader.set_aside = frozenset({("shop", "items")})
     seen = SeenDdl(Ddl("shop", "a", "RENAME TABLE shop.items TO shop.a", 5), "orders", 0)
     with pytest.raises(Stop, match="release it before"):
@@ -345,7 +345,7 @@ def test_tasks_look_far_ahead_once_spark_has_started(
     ],
     ids=["of two partitions", "the later first", "the earlier first"],
 )
-def test_of_two_rows_of_one_key_that_differ_no_more_is_read_again_than_has_both(
+def test_of_two_differing_rows_only_what_has_both_is_read_again(
     reader: Reader,
     first: tuple[int, int],
     second: tuple[int, int],

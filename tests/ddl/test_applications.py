@@ -26,6 +26,7 @@ from ticdc_consumer.apply import to_target
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.targets.layout import TableName
 
+pytestmark = pytest.mark.slow
 TARGETS = ("postgresql", "sqlite", "mariadb", "mysql", "tidb")
 """In this order: PostgreSQL's run loads tables, as of a moment that must not be long ago."""
 
@@ -252,7 +253,7 @@ REFUSED = {("blog", "postgresql"): {"app_blog.b_authors", "app_blog.b_entries"}}
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("application", applications.NAMES)
-def test_check_names_what_load_refuses_and_the_rest_is_loaded_exactly(
+def test_check_names_what_load_refuses_and_the_rest_is_exact(
     application: str, target: str, opened: Callable[[str, str], Target]
 ) -> None:
     here = opened(application, target)

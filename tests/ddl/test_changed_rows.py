@@ -163,7 +163,7 @@ def judged(target: Target, change: tuple[str, str], cases: Sequence[Answer]) -> 
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=" -> ".join)
-def test_a_changed_column_gives_existing_rows_what_it_gives_them_in_tidb(
+def test_a_changed_column_gives_existing_rows_tidbs_values(
     target: Target, change: tuple[str, str]
 ) -> None:
     judged(target, change, CHANGES[change])

@@ -27,7 +27,7 @@ STOPS = {
 
 
 @pytest.mark.parametrize("case", answers(ADDED), ids=str)
-def test_a_new_column_gives_existing_rows_what_it_gives_them_in_tidb(case: Answer) -> None:
+def test_a_new_column_gives_existing_rows_tidbs_values(case: Answer) -> None:
     (definition,) = case.question
     added, computed = column(definition), "DEFAULT (" in definition
     if definition in STOPS:
@@ -51,6 +51,7 @@ def test_spaces_beyond_the_length_come_back_with_a_longer_type() -> None:
         assert tidb.run("SELECT HEX(a) FROM t").scalar() == "6162632020"
 
 
+@pytest.mark.slow
 def test_tidb_gives_these_answers(long: bool) -> None:
     """All of them with --long."""
     asked, changed = answers(ADDED), answers(CHANGED)

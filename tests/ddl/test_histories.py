@@ -14,6 +14,7 @@ from support.server_address import server_address
 from ticdc_consumer.targets import open_target
 from ticdc_encoder.sql.parser import parse_create_table
 
+pytestmark = pytest.mark.slow
 TARGETS = ("sqlite", "postgresql", "mariadb", "mysql", "tidb")
 SHORT, LONG = 30, 1000
 """Histories; each goes into one target, with --long into all."""

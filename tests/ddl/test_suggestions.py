@@ -146,7 +146,7 @@ def follow(altered: Altered, verified: Verified) -> dict[str, Suggestion]:
     return found
 
 
-def test_rows_after_a_suggestion_and_what_it_says_to_do_then_are_those_of_tidb(
+def test_rows_after_a_suggestion_and_its_advice_are_tidbs(
     altered: Altered,
     target_url: str,
     tmp_path: Path,

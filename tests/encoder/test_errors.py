@@ -29,7 +29,7 @@ def test_a_note_of_an_error_is_escaped_too() -> None:
     assert str(error) == "no; in a\\nfile"
 
 
-def test_decoded_json_has_no_control_character_and_the_same_values() -> None:
+def test_decoded_json_loses_control_characters_and_no_value() -> None:
     query = "DROP TABLE `\x1b\x9b\u202e\n`"
     line = json_line(Ddl("s", "t", query, 5))
     assert visible(line) == line

@@ -19,7 +19,7 @@ def test_damaged_input_is_read_or_refused_by_an_error_of_ours(name: str, long: b
 
 
 @pytest.mark.parametrize("name", SUBJECTS)
-def test_what_a_search_kept_is_read_or_refused_by_an_error_of_ours(name: str) -> None:
+def test_what_a_search_kept_is_read_or_refused_by_our_errors(name: str) -> None:
     found = [one for number, r in enumerate(kept(name)) if (one := judged(name, r, number))]
     assert [str(one) for one in found[:3]] == []
 

@@ -1,4 +1,5 @@
-"""The command line against one target, as tests/support/torture_cli.py gives it."""
+"""The command line against one target, as tests/support/torture_cli.py gives it. Tests of this
+folder start processes, so all of them are slow."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -12,6 +13,10 @@ from support.server_address import server_address
 from support.torture_cli import Begin, Command, Make, commands
 from support.torture_topics import Feed, inserted, ts
 from support.upstream_tidb import Upstream, upstream
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    item.add_marker("slow")
 
 
 @pytest.fixture

@@ -42,7 +42,7 @@ def soon(condition: Callable[[], bool]) -> bool:
     return until(condition, SOON, pause=0.1)
 
 
-def test_a_run_that_waits_is_seen_to_wait_and_afterwards_to_have_stopped(begin: Begin) -> None:
+def test_a_waiting_run_is_seen_to_wait_and_later_to_have_stopped(begin: Begin) -> None:
     feed, run = begin()
     with run.consumer() as consumer:
         list(consumer.epochs("caught-up"))
@@ -74,7 +74,7 @@ def test_the_error_that_ended_a_run_is_there_afterwards(begin: Begin) -> None:
     assert stored(run.target_url).activity.error is not None
 
 
-def test_a_ddl_that_waits_is_shown_with_its_reason_and_the_way_out(
+def test_a_waiting_ddl_is_shown_with_its_reason_and_the_way_out(
     begin: Begin, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     feed, run = begin()

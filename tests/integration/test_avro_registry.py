@@ -125,7 +125,7 @@ def test_of_two_tables_that_avro_calls_the_same_none_is_mixed_up(feed: Feed, run
 
 
 @pytest.mark.parametrize("partition", [0, 1])
-def test_without_the_extension_or_the_watermark_the_setting_is_told(
+def test_without_extension_or_watermark_the_setting_is_named(
     mock_kafka: Mock,
     registry: MemoryRegistry,
     url: str,

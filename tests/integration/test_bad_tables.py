@@ -28,7 +28,7 @@ KEYLESS = "CREATE TABLE `notes` (`id` INT, `name` VARCHAR(40), UNIQUE KEY `u` (`
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_table_without_a_valid_key_is_created_and_its_rows_are_refused(
+def test_a_table_without_a_valid_key_is_created_its_rows_refused(
     begin: Begin, protocol: str
 ) -> None:
     feed, run = begin(protocol)
@@ -236,7 +236,7 @@ def test_rows_without_a_checkpoint_are_refused(
     assert again.rows("SELECT * FROM items") == [(1, "loaded")]
 
 
-def test_rows_in_a_table_that_the_stream_creates_wait_for_a_person(
+def test_rows_in_a_table_that_the_stream_creates_need_a_person(
     mock_kafka: brokers.Mock, sqlite_url: str, command: Make
 ) -> None:
     feed = Feed(mock_kafka)

@@ -112,7 +112,7 @@ def test_brokers_that_are_gone_are_told_once_and_waited_for(
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
-def test_a_signal_while_it_starts_ends_the_run_before_its_first_cut(
+def test_a_signal_at_start_ends_the_run_before_its_first_cut(
     begin: Begin, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     feed, run = begin()
@@ -177,7 +177,7 @@ def test_a_topic_that_was_created_again_is_refused(begun: tuple[Feed, Command], 
     ],
     ids=["shorter", "longer"],
 )
-def test_a_topic_that_was_created_again_is_refused_where_topics_have_no_ids(
+def test_a_recreated_topic_is_refused_where_topics_have_no_ids(
     begin: Begin, monkeypatch: pytest.MonkeyPatch, rows: int, words: str
 ) -> None:
     """As brokers before Kafka 2.8: the last mark that was read tells."""
@@ -246,7 +246,7 @@ def test_another_scope_is_refused(
 
 
 @pytest.mark.parametrize("way", ["run", "plan first"])
-def test_what_the_first_start_was_told_may_be_corrected_until_something_is_applied(
+def test_a_first_start_may_be_corrected_before_the_first_cut(
     kafka: brokers.Kafka, sqlite_url: str, command: Make, way: str
 ) -> None:
     feed = Feed(kafka)

@@ -18,7 +18,7 @@ OF_OURS.table = ("shop", "items")
 
 
 @pytest.mark.parametrize("error", [Broken("no"), OF_OURS], ids=["its own", "one of ours"])
-def test_what_before_commit_raises_ends_the_loop_and_a_new_loop_goes_on(
+def test_what_it_raises_ends_the_loop_and_a_new_loop_continues(
     begin: Begin, error: Exception
 ) -> None:
     feed, run = begin(on_error__quarantine=True)

@@ -168,7 +168,7 @@ def test_a_small_cut_sends_the_target_the_same_few_statements(begin: Begin, work
     assert cuts == [STATEMENTS] * CUTS
 
 
-def test_a_large_cut_between_small_ones_is_read_once_by_its_tasks(begin: Begin, work: Work) -> None:
+def test_a_large_cut_among_small_ones_is_read_once_by_its_tasks(begin: Begin, work: Work) -> None:
     """Beside them the scout reads partition 0; the small cut after it begins where it ended."""
     feed, run = begin(spark__from_messages=200)
     with run.consumer() as consumer:
@@ -192,7 +192,7 @@ def test_a_large_cut_between_small_ones_is_read_once_by_its_tasks(begin: Begin, 
     assert run.rows("SELECT count(*) FROM items") == [(2 + CUTS * ROWS + 2 * 320,)]
 
 
-def test_a_large_cut_is_one_job_that_brings_the_driver_one_row_a_key(
+def test_a_large_cut_is_one_job_that_brings_one_row_a_key(
     begin: Begin, work: Work, spark: Any
 ) -> None:
     """Of 300 changes of each of two keys the tasks send one key and row each, and no message."""
@@ -217,7 +217,7 @@ def test_a_large_cut_is_one_job_that_brings_the_driver_one_row_a_key(
     assert (work.facts, work.size) == (2, 2 * len('1["1","n"]'))
 
 
-def test_rows_far_ahead_in_a_single_partition_do_not_come_through_the_driver(
+def test_rows_far_ahead_in_one_partition_bypass_the_driver(
     mock_kafka: brokers.Mock,
     command: Make,
     sqlite_url: str,
@@ -241,9 +241,7 @@ def test_rows_far_ahead_in_a_single_partition_do_not_come_through_the_driver(
     assert 0 < work.records < 300
 
 
-def test_what_a_ddl_reads_does_not_grow_with_the_tables_that_are_known(
-    begin: Begin, work: Work
-) -> None:
+def test_a_ddl_reads_no_more_when_more_tables_are_known(begin: Begin, work: Work) -> None:
     feed, run = begin()
     read: list[list[str]] = []
     with Consumer(run.options()) as consumer:

@@ -206,7 +206,7 @@ def ledger(run: Command) -> list[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("server", SERVERS)
-def test_kill_9_at_every_step_of_ddl_loses_nothing_and_runs_it_once(
+def test_kill_9_at_every_step_of_ddl_runs_it_once(
     request: pytest.FixtureRequest,
     mock_kafka: brokers.Mock,
     server: str,
@@ -255,7 +255,7 @@ KILLS = [
 
 
 @pytest.mark.parametrize("server", ["mariadb", "mysql", "tidb"])
-def test_kill_9_within_ddl_of_partitions_leaves_nothing_half_done(
+def test_kill_9_within_ddl_of_partitions_leaves_no_half(
     request: pytest.FixtureRequest, mock_kafka: brokers.Mock, server: str, command: Make
 ) -> None:
     place = Place(request.getfixturevalue(f"{server}_url"))
@@ -363,7 +363,7 @@ def send_alter(feed: Feed, at: int, number: int) -> None:
 
 
 @pytest.mark.parametrize("server", ["postgresql", "mariadb", "mysql", "tidb"])
-def test_an_alter_whose_consumer_died_is_not_begun_beside_the_one_under_way(
+def test_a_dead_consumers_running_alter_is_not_begun_twice(
     request: pytest.FixtureRequest,
     mock_kafka: brokers.Mock,
     server: str,

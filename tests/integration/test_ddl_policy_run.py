@@ -9,7 +9,7 @@ from support.torture_topics import ITEMS, inserted, table, ts
 WIDER = table(ITEMS.replace("`name` VARCHAR(40)", "`name` VARCHAR(40), `n` INT"))
 
 
-def test_rows_of_a_column_that_was_skipped_stop_until_it_is_there(begin: Begin) -> None:
+def test_rows_of_a_skipped_column_stop_until_it_is_there(begin: Begin) -> None:
     feed, run = begin(ddl__on_unsupported="skip")
     feed.ddl(110, "ALTER TABLE `items` ADD COLUMN `n` INT DEFAULT (1 + 1)", "items")
     feed.mark(120)
@@ -28,7 +28,7 @@ def test_rows_of_a_column_that_was_skipped_stop_until_it_is_there(begin: Begin) 
     assert run.rows("SELECT * FROM items ORDER BY id")[-1] == (3, "three", 2)
 
 
-def test_a_kind_that_is_not_named_stops_with_its_reason_and_how_to_go_on(begin: Begin) -> None:
+def test_a_kind_not_named_stops_with_its_reason_and_the_way_on(begin: Begin) -> None:
     feed, run = begin(ddl__kinds='{"CREATE VIEW" = "skip"}')
     feed.ddl(110, "CREATE VIEW `q` AS SELECT UPPER(`name`) AS `n` FROM `items`", "q")
     feed.ddl(111, "ALTER TABLE `items` ADD COLUMN `n` INT DEFAULT (1 + 1)", "items")
@@ -39,9 +39,7 @@ def test_a_kind_that_is_not_named_stops_with_its_reason_and_how_to_go_on(begin: 
     assert "CREATE VIEW is not translated" in stopped.said
 
 
-def test_sql_from_a_file_takes_the_place_of_a_ddl_and_the_run_goes_on(
-    begin: Begin, tmp_path: Path
-) -> None:
+def test_sql_from_a_file_replaces_a_ddl_and_the_run_continues(begin: Begin, tmp_path: Path) -> None:
     feed, run = begin()
     query = "ALTER TABLE `items` ADD COLUMN `n` INT DEFAULT (1 + 1)"
     feed.ddl(110, query, "items")

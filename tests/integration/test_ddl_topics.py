@@ -62,7 +62,7 @@ RENAMES = {
 
 @pytest.mark.parametrize("protocol", ["canal-json", "open-protocol"])
 @pytest.mark.parametrize("renames", RENAMES.values(), ids=RENAMES.keys())
-def test_renames_of_one_statement_are_ordered_whatever_topics_they_lie_in(
+def test_renames_of_one_statement_are_ordered_across_topics(
     mock_kafka: brokers.Mock,
     sqlite_url: str,
     command: Make,
@@ -124,7 +124,7 @@ def test_a_batch_of_new_tables_runs_by_topic_and_offset(
     assert [ids(run, name) for name in ("v", "w", "y", "z")] == [[1]] * 4
 
 
-def test_a_topic_whose_last_table_is_gone_holds_nothing_back_and_may_come_again(
+def test_a_topic_without_tables_holds_nothing_and_may_return(
     mock_kafka: brokers.Mock, sqlite_url: str, command: Make
 ) -> None:
     default, a, b, c = feeds_of(mock_kafka, "open-protocol")
@@ -186,7 +186,7 @@ OF_TWO_TABLES = {
 
 
 @pytest.mark.parametrize(("query", "named"), OF_TWO_TABLES.values(), ids=OF_TWO_TABLES.keys())
-def test_a_ddl_of_a_table_and_of_one_that_is_left_out_waits_for_a_person(
+def test_a_ddl_of_a_table_and_of_one_left_out_waits_for_a_person(
     mock_kafka: brokers.Mock, sqlite_url: str, command: Make, query: str, named: str
 ) -> None:
     feed = Feed(mock_kafka)
@@ -210,7 +210,7 @@ def test_a_ddl_of_a_table_and_of_one_that_is_left_out_waits_for_a_person(
     assert (outcome.code, run.resolved_ts) == (0, ts(50)), outcome.said
 
 
-def test_a_rename_to_a_database_left_out_waits_though_it_does_not_say_from_which(
+def test_a_rename_to_a_database_left_out_waits_even_unqualified(
     mock_kafka: brokers.Mock, sqlite_url: str, command: Make
 ) -> None:
     feed = Feed(mock_kafka)

@@ -142,7 +142,7 @@ renames."""
 
 @pytest.mark.torture
 @pytest.mark.parametrize("server", ["sqlite", "postgresql", "mysql", "mariadb", "tidb"])
-def test_kill_9_at_every_step_leaves_the_table_as_before_or_as_after(
+def test_kill_9_at_every_step_leaves_the_table_before_or_after(
     request: pytest.FixtureRequest,
     tidb: Upstream,
     history: History,
@@ -292,7 +292,7 @@ def alone(command: Make, tidb: Upstream, feed: Feed) -> Callable[[str], Command]
     return alone
 
 
-def test_without_the_upstream_it_stops_and_goes_on_once_that_is_set(
+def test_without_the_upstream_it_stops_until_that_is_set(
     tidb: Upstream, history: History, alone: Callable[[str], Command], target_url: str
 ) -> None:
     run = alone(target_url)
@@ -337,7 +337,7 @@ WAYS = [
 
 @pytest.mark.parametrize(("settings", "done", "why", "more"), WAYS)
 @pytest.mark.parametrize("server", ["sqlite", "mysql"])
-def test_what_forbids_it_stops_the_run_and_leaves_the_table_as_it_was(
+def test_what_forbids_it_stops_the_run_and_leaves_the_table(
     request: pytest.FixtureRequest,
     history: History,
     into: Callable[..., Command],

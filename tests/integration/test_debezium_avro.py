@@ -133,7 +133,7 @@ def test_the_rule_that_only_its_user_can_know_is_asked_for(feed: Feed, run: Comm
     assert (outcome.code, 'by [target] rules = ["literal-defaults"]' in outcome.said) == (2, True)
 
 
-def test_a_row_without_the_extension_shows_no_types_and_is_refused(
+def test_a_row_without_the_extension_has_no_types_and_is_refused(
     mock_kafka: Mock, feed: Feed, registry: MemoryRegistry, run: Command
 ) -> None:
     sql = "CREATE TABLE `items` (`id` INT PRIMARY KEY, `n` SMALLINT UNSIGNED, `c` CHAR(9))"

@@ -84,7 +84,7 @@ HEEDING = (
 )
 
 
-def test_a_signal_ends_the_demo_wherever_it_is_and_leaves_nothing(
+def test_a_signal_ends_the_demo_anywhere_and_leaves_nothing(
     number: signal.Signals, seconds: float, tmp_path: Path
 ) -> None:
     with subprocess.Popen(
@@ -176,7 +176,7 @@ def write(tables: ShopTables, *statements: str) -> None:
             connection.execute(sa.text(statement))
 
 
-def test_a_missing_a_strange_and_a_changed_row_are_told_by_their_keys(sqlite_url: str) -> None:
+def test_a_missing_an_extra_and_a_changed_row_are_named_by_key(sqlite_url: str) -> None:
     shop = Shop(1, accounts=3, users=10)
     shop.open()
     _, tables = opened(sqlite_url)

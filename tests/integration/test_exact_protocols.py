@@ -52,7 +52,7 @@ def test_a_column_that_debezium_cannot_carry_is_refused(
     assert run(tables__filter="*.*,!shop.items", changefeed="other").code == 0
 
 
-def test_the_digits_that_debezium_leaves_out_are_those_of_the_definition(
+def test_digits_that_debezium_lacks_are_those_of_the_definition(
     debezium: tuple[Feed, Command],
 ) -> None:
     feed, run = debezium
@@ -83,7 +83,7 @@ def test_the_digits_that_debezium_leaves_out_are_those_of_the_definition(
 
 
 @pytest.mark.parametrize("protocol", ["canal-json", "open-protocol"])
-def test_a_table_with_soft_deletes_is_refused_whatever_the_protocol(
+def test_a_table_with_soft_deletes_is_refused_in_any_protocol(
     protocol: str, mock_kafka: Mock, sqlite_url: str, command: Make
 ) -> None:
     feed = Feed(mock_kafka, protocol)

@@ -56,7 +56,7 @@ def test_a_snapshot_is_gone_on_from(loaded: tuple[Feed, Command]) -> None:
     assert run.rows("SELECT * FROM items ORDER BY id") == [*rows, (5, "x")]
 
 
-def test_a_loaded_table_is_altered_by_what_its_rows_told_an_earlier_run(
+def test_a_loaded_table_is_altered_by_an_earlier_runs_knowledge(
     loaded: tuple[Feed, Command],
 ) -> None:
     feed, run = loaded
@@ -84,7 +84,7 @@ def test_a_log_that_begins_before_the_snapshot_is_enough(
     assert len(ids(run)) == (2 if code else 4)
 
 
-def test_a_partition_that_retains_nothing_cannot_follow_a_snapshot(
+def test_a_partition_that_retains_nothing_follows_no_snapshot(
     loaded: tuple[Feed, Command],
 ) -> None:
     feed, run = loaded
@@ -95,7 +95,7 @@ def test_a_partition_that_retains_nothing_cannot_follow_a_snapshot(
     assert len(ids(run)) == 2
 
 
-def test_a_first_start_without_the_snapshots_ts_is_corrected_by_giving_it(
+def test_a_first_start_without_the_snapshots_ts_is_corrected(
     loaded: tuple[Feed, Command], mock_kafka: brokers.Mock, command: Make
 ) -> None:
     feed = Feed(mock_kafka, name="later")
@@ -111,7 +111,7 @@ def test_a_first_start_without_the_snapshots_ts_is_corrected_by_giving_it(
     assert run.rows("SELECT * FROM items ORDER BY id") == rows
 
 
-def test_a_snapshot_later_than_the_checkpoint_is_not_gone_on_from_under_its_name(
+def test_a_snapshot_later_than_the_checkpoint_is_refused_by_name(
     loaded: tuple[Feed, Command],
 ) -> None:
     _, run = loaded

@@ -99,7 +99,7 @@ def small(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str,
         yield opened
 
 
-def test_a_disk_that_fills_inside_a_cut_is_told_and_with_more_room_it_goes_on(
+def test_a_disk_that_fills_in_a_cut_is_told_and_more_room_helps(
     small: tuple[str, SmallDisk], mock_kafka: brokers.Mock, command: Make
 ) -> None:
     url, disk = small

@@ -342,7 +342,7 @@ def test_what_debezium_cannot_carry_is_refused_by_name(
         ("classic.avro.string-string", "avro-enable-watermark=true and enable-tidb"),
     ],
 )
-def test_a_changefeed_without_what_exactness_needs_is_told_its_setting(
+def test_a_changefeed_that_cannot_be_exact_is_told_its_setting(
     name: str,
     setting: str,
     broker: brokers.Kafka,

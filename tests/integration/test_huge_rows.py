@@ -101,7 +101,7 @@ def test_rows_of_18_mb_are_inserted_updated_and_deleted(
         ("mysql", "the target's max_allowed_packet is 16777216: SET GLOBAL max_allowed_packet"),
     ],
 )
-def test_a_row_that_the_target_does_not_take_stops_with_its_key_and_the_variable(
+def test_a_row_too_large_stops_with_its_key_and_the_variable(
     kind: str,
     words: str,
     request: pytest.FixtureRequest,

@@ -307,7 +307,7 @@ def reduced(begin: Begin) -> Command:
     return run
 
 
-def test_without_an_upstream_a_handle_key_stops_and_names_the_setting(reduced: Command) -> None:
+def test_without_an_upstream_a_handle_key_names_the_setting(reduced: Command) -> None:
     refuses(
         reduced,
         "shop.items: only the handle key of a large row was sent: set [source] upstream",
@@ -352,7 +352,7 @@ def test_an_upstream_without_the_table_stops(reduced: Command, maria: MariaDb) -
     refuses(reduced, "shop.items: the upstream refuses: ", source__upstream=maria_url(maria))
 
 
-def test_an_upstream_that_does_not_let_in_ends_with_1_and_shows_no_password(
+def test_an_upstream_that_refuses_ends_with_1_without_a_password(
     reduced: Command, maria: MariaDb
 ) -> None:
     url = maria.url.set(username="nobody", password="Geheim-1").render_as_string(False)
@@ -372,7 +372,7 @@ def test_check_makes_the_first_large_row_whole(
     )
 
 
-def test_the_statement_asks_for_all_that_ticdc_sends_and_binds_every_value() -> None:
+def test_the_statement_asks_for_what_is_sent_and_binds_values() -> None:
     docs = parse_create_table(DOCS, "a`b")
     assert snapshots.SNAPSHOT == "SET @@tidb_snapshot = %(commit_ts)s"
     assert snapshots.select(docs, ("id", "code"), 2) == (

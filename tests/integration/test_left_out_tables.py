@@ -79,7 +79,7 @@ def own_tables(url: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("more", "alter"), CASES)
-def test_the_table_is_loaded_at_the_statement_that_gives_it_a_key(
+def test_the_table_is_loaded_at_the_statement_that_adds_a_key(
     history: History, into: Callable[..., Command], target_url: str, more: str, alter: str
 ) -> None:
     history.begins(more)
@@ -131,7 +131,7 @@ def test_without_the_setting_it_stops_and_load_brings_the_table(
 
 
 @pytest.mark.parametrize("server", ["sqlite", "mysql"])
-def test_a_skipped_statement_leaves_the_table_to_be_loaded_at_its_first_row(
+def test_after_a_skipped_statement_the_table_is_loaded_at_a_row(
     request: pytest.FixtureRequest,
     history: History,
     tidb: Upstream,

@@ -160,7 +160,7 @@ def crash(long: bool, monkeypatch: pytest.MonkeyPatch) -> Callable[[Command, str
     return crash
 
 
-def test_a_load_that_is_killed_anywhere_goes_on_and_doubles_nothing(
+def test_a_load_killed_anywhere_continues_without_doubles(
     tidb: Upstream,
     feed: Feed,
     into: Callable[..., Command],
@@ -231,7 +231,7 @@ def test_sparks_tasks_load_the_chunks(
 # --- a load under a workload --------------------------------------------------------------------
 
 
-def test_a_load_under_a_workload_and_the_run_after_it_equal_the_upstream(
+def test_a_load_under_a_workload_and_the_run_equal_the_upstream(
     tidb: Upstream, feed: Feed, into: Callable[..., Command], target_url: str
 ) -> None:
     tidb.execute(STOCK)
@@ -273,7 +273,7 @@ def said_by(outcome: Any) -> str:
     return str(outcome.said)
 
 
-def test_rows_that_are_there_are_replaced_only_if_that_is_asked_for(
+def test_existing_rows_are_replaced_only_if_that_is_asked_for(
     tidb: Upstream, into: Callable[..., Command], target_url: str
 ) -> None:
     tidb.execute("CREATE TABLE t (id int PRIMARY KEY, n int)", "INSERT INTO t VALUES (1, 1)")

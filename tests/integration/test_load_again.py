@@ -142,7 +142,7 @@ def begin_and_die(
         run.load("--table", table, **settings)
 
 
-def test_a_table_that_is_loaded_while_its_rows_change_is_the_old_or_the_new_and_no_mix(
+def test_a_table_loaded_while_its_rows_change_is_old_or_new(
     tidb: Upstream, feed: Feed, run: Command, target_url: str
 ) -> None:
     with upstream(tidb.url) as writer:
@@ -166,7 +166,7 @@ def test_a_table_that_is_loaded_while_its_rows_change_is_the_old_or_the_new_and_
     assert sorted(key.columns for key in stock.unique_keys) == [("id",), ("text", "id")]
 
 
-def test_without_a_consumer_the_command_does_all_of_it_and_nothing_is_counted_twice(
+def test_without_a_consumer_the_command_does_it_all_once(
     tidb: Upstream, run: Command, target_url: str
 ) -> None:
     before = run.resolved_ts
@@ -182,7 +182,7 @@ STEPS = ["A1:1", "A2:1", "B1:1", "L1:2", "L2:2", "L3:2", "A3:1", "B2:1", "B3:1",
 """Of one load, in the order in which they come."""
 
 
-def test_a_load_that_is_killed_anywhere_goes_on_and_the_run_between(
+def test_a_load_killed_anywhere_continues_and_so_does_the_run(
     tidb: Upstream, run: Command, feed: Feed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(again, "FIRST_WORD", 0.0)
@@ -379,7 +379,7 @@ HINDERED = {
 
 
 @pytest.mark.parametrize("target_url", HINDERED, indirect=True)
-def test_what_cannot_be_loaded_again_is_named_and_a_load_may_be_given_up(
+def test_a_refused_reload_is_named_and_a_load_may_be_given_up(
     tidb: Upstream, run: Command, target_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = f"{tidb.schema}.stock"
@@ -403,7 +403,7 @@ def test_what_cannot_be_loaded_again_is_named_and_a_load_may_be_given_up(
 
 @pytest.mark.parametrize("target_url", ["sqlite", "postgresql", "mysql"], indirect=True)
 @pytest.mark.parametrize("step", ["A1", "A2", "B1", "L3"])
-def test_a_changefeed_that_is_ended_while_a_table_is_loaded_ends_the_load_and_leaves_no_copy(
+def test_a_changefeed_that_ends_during_a_load_leaves_no_copy(
     tidb: Upstream, run: Command, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hit, ended = failpoints.hit, list[str]()
@@ -425,7 +425,7 @@ def test_a_changefeed_that_is_ended_while_a_table_is_loaded_ends_the_load_and_le
 
 @pytest.mark.parametrize("target_url", ["postgresql", "mysql"], indirect=True)
 @pytest.mark.parametrize(("at_question", "code"), [(1, 1), (2, 0)])
-def test_a_session_that_is_lost_while_the_catalog_is_read_ends_no_load_in_a_traceback(
+def test_a_session_lost_in_the_catalog_gives_no_traceback(
     tidb: Upstream,
     run: Command,
     target_url: str,
@@ -474,7 +474,7 @@ def news(tidb: Upstream, feed: Feed, number: int) -> None:
     feed.send(number % 2, RowChange(table, tidb.ts(), before=before))
 
 
-def test_a_filter_that_takes_more_tables_goes_on_once_they_are_loaded(
+def test_a_filter_of_more_tables_continues_once_they_are_loaded(
     tidb: Upstream, feed: Feed, narrow: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = ", ".join(f"({-n}, 'old')" for n in range(100))

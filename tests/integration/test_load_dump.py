@@ -304,7 +304,7 @@ def loads(mock_kafka: brokers.Mock, command: Make, sqlite_url: str, tmp_path: Pa
 @pytest.mark.parametrize(
     ("damage", "words"), [pytest.param(*case[1:], id=case[0]) for case in DAMAGED]
 )
-def test_a_dump_that_is_not_whole_is_refused_before_anything_is_done(
+def test_an_incomplete_dump_is_refused_before_anything_is_done(
     damage: Damage, words: str, loads: Loads
 ) -> None:
     run, outcome = loads(damage)
@@ -316,7 +316,7 @@ def test_a_dump_that_is_not_whole_is_refused_before_anything_is_done(
 @pytest.mark.parametrize(
     ("damage", "words"), [pytest.param(*case[1:], id=case[0]) for case in LATER]
 )
-def test_a_row_that_dumpling_does_not_write_ends_the_load_and_sets_no_r(
+def test_a_row_that_dumpling_does_not_write_ends_the_load(
     damage: Damage, words: str, loads: Loads
 ) -> None:
     run, outcome = loads(damage)

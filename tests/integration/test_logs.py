@@ -45,7 +45,7 @@ def test_the_same_events_are_the_lines_of_a_run(begin: Begin) -> None:
     assert lines[-1].startswith(f"done: R {ts(200)} (")
 
 
-def test_a_run_that_is_to_be_quiet_logs_warnings_and_the_error_that_ends_it(begin: Begin) -> None:
+def test_a_quiet_run_logs_warnings_and_the_error_that_ends_it(begin: Begin) -> None:
     feed, run = begin()
     feed.send(0, inserted(150, {"id": 3, "name": "x"}))
     feed.mark(200)

@@ -196,7 +196,7 @@ TABLES = [
 
 
 @pytest.mark.parametrize(("columns", "words"), TABLES)
-def test_a_table_whose_keys_do_not_hold_the_shards_apart_is_refused(
+def test_a_table_whose_keys_do_not_separate_shards_is_refused(
     mock_kafka: brokers.Mock, sqlite_url: str, command: Make, columns: str, words: str
 ) -> None:
     feed = Feed(mock_kafka)

@@ -91,9 +91,7 @@ def test_all_counts_add_up_with_what_was_applied(begin: Begin, port: int) -> Non
         assert shown["partition_restart_offset", (str(number), topic)] == offset
 
 
-def test_a_run_is_ready_once_it_has_caught_up_and_the_port_ends_with_it(
-    begin: Begin, port: int
-) -> None:
+def test_a_run_is_ready_once_caught_up_and_its_port_ends_with_it(begin: Begin, port: int) -> None:
     _, run = begin()
     with run.consumer(metrics__listen=f"127.0.0.1:{port}", metrics__ready_lag="1000000d") as it:
         list(it.epochs("caught-up"))
@@ -136,7 +134,7 @@ def test_a_ddl_that_waits_is_counted_until_it_is_done(begin: Begin, port: int) -
     assert shown["waiting_ddls", ()] == 0 and shown["last_error_exit_code", ()] == 0
 
 
-def test_a_port_that_is_taken_ends_the_start_before_the_target_is_touched(begin: Begin) -> None:
+def test_a_taken_port_ends_the_start_with_the_target_untouched(begin: Begin) -> None:
     _, run = begin()
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -72,7 +72,7 @@ def test_a_delete_alone_of_such_a_key_is_nothing_to_do(
     assert words(run) == [("b", 2)]
 
 
-def test_a_table_that_such_a_row_set_aside_is_released_once_upstream_deleted_it(
+def test_a_table_quarantined_by_a_row_is_released_by_its_delete(
     feed: Feed, command: Make, postgresql_url: str
 ) -> None:
     run = begun(feed, command, postgresql_url, on_error__quarantine="true")

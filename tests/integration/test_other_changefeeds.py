@@ -141,7 +141,7 @@ def test_other_tables_beside_it_are_free(target_url: str, first: Begun, second: 
     assert run().code == 0  # a start of the first one
 
 
-def test_two_that_took_one_table_in_the_same_moment_end_at_their_next_start(
+def test_two_that_took_one_table_at_once_end_at_their_next_start(
     sqlite_url: str, first: Begun, second: Begun
 ) -> None:
     _, run = first(sqlite_url)

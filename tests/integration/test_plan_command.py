@@ -102,9 +102,7 @@ def test_it_ends_where_it_is_told_to(begin: Begin, plan: Plan) -> None:
     assert lines[1:] == ["  shop.items: 0 inserted, 1 updated, 1 deleted"]
 
 
-def test_ddl_is_told_in_the_targets_words_and_what_waits_for_it_is_not_counted(
-    begin: Begin, plan: Plan
-) -> None:
+def test_ddl_is_in_the_targets_words_and_ends_what_is_counted(begin: Begin, plan: Plan) -> None:
     feed, run = begin()
     before = run.contents()
     feed.create(105, OTHER)
@@ -176,7 +174,7 @@ SQL = {
 SQL["mysql"] = SQL["mariadb"]
 
 
-def test_the_statements_of_a_small_cut_are_shown_and_are_ones_that_the_target_takes(
+def test_the_statements_of_a_small_cut_run_as_they_are_shown(
     target_url: str, mock_kafka: Mock, command: Make, plan: Plan
 ) -> None:
     feed, run, database = first_cut(mock_kafka, target_url, command)

@@ -194,7 +194,7 @@ def test_what_cannot_be_applied_waits_until_its_cause_is_mended(small: Place, ca
 
 
 @pytest.mark.parametrize("protocol", ["canal-json", "simple"])
-def test_a_row_that_came_before_its_resolved_ts_is_applied_after_the_release(
+def test_a_row_before_its_resolved_ts_is_applied_after_release(
     place: Callable[..., Place], sqlite_url: str, protocol: str
 ) -> None:
     here = place(sqlite_url, protocol)
@@ -258,7 +258,7 @@ def test_a_message_that_cannot_be_decoded_sets_its_table_aside(
     assert here.aside() == [("items", 100)]
 
 
-def test_a_message_of_several_rows_that_cannot_be_decoded_stops_the_run(
+def test_an_unreadable_message_of_several_rows_stops_the_run(
     place: Callable[..., Place], sqlite_url: str
 ) -> None:
     here = place(sqlite_url, "open-protocol")
@@ -342,7 +342,7 @@ def test_nothing_is_set_aside_before_the_first_commit(
     assert outcome.code == 3 and "the target has no table" in outcome.said
 
 
-def test_a_table_with_a_foreign_key_stops_the_run_as_without_the_setting(small: Place) -> None:
+def test_a_table_with_a_foreign_key_stops_as_without_the_setting(small: Place) -> None:
     child = "CREATE TABLE `notes` (`id` INT NOT NULL PRIMARY KEY, `item` INT"
     small.feed.create(
         110, f"{child}, CONSTRAINT `f` FOREIGN KEY (`item`) REFERENCES `items` (`id`))"
@@ -448,7 +448,7 @@ def test_status_and_why_say_what_waits(small: Place, capsys: pytest.CaptureFixtu
     assert "tables set aside: 1" in capsys.readouterr().out
 
 
-def test_a_plan_goes_on_without_it_and_ends_where_another_would_be(
+def test_a_plan_continues_without_it_and_ends_as_another_would(
     small: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
     small.poison()
@@ -538,7 +538,7 @@ def test_a_table_that_stands_at_r_is_released_without_a_cut(
     assert here.rows("items") == [(1, "one", None), (2, "two", 2)] and here.aside() == []
 
 
-def test_a_consumer_goes_on_after_its_release_with_the_schemas_that_it_brought(
+def test_a_consumer_continues_with_the_schemas_of_its_release(
     small: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small.poison()
@@ -555,7 +555,7 @@ def test_a_consumer_goes_on_after_its_release_with_the_schemas_that_it_brought(
     assert small.aside() == []
 
 
-def test_a_release_is_tried_again_if_the_target_refuses_to_say_what_is_set_aside(
+def test_a_release_is_retried_if_the_target_does_not_answer(
     small: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small.poison()
@@ -610,7 +610,7 @@ def test_of_a_run_and_a_release_the_older_is_refused(small: Place) -> None:
     assert small.is_whole()
 
 
-def test_a_release_that_is_overtaken_is_refused_and_another_goes_on(small: Place) -> None:
+def test_an_overtaken_release_is_refused_and_another_continues(small: Place) -> None:
     small.poison()
     small.caught_up(200)
     small.more()

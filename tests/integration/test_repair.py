@@ -56,7 +56,7 @@ SHOP = (
 
 
 @pytest.mark.parametrize("target_url", ["sqlite", "postgresql"], indirect=True)
-def test_rows_of_all_kinds_of_keys_are_put_right_where_no_consumer_runs(
+def test_rows_of_all_kinds_of_keys_are_repaired_without_a_run(
     verified: Verified,
 ) -> None:
     verified.execute(*SHOP)
@@ -139,7 +139,7 @@ def test_a_repair_that_nobody_takes_up_is_withdrawn(
         assert target.query("SELECT count(*) FROM ticdc_repair") == [(0,)]
 
 
-def test_the_request_of_a_command_that_was_killed_goes_when_the_next_one_comes(
+def test_the_request_of_a_killed_command_goes_at_the_next_one(
     drifted: Verified, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No command waits for it any more, and no cut might ever take it up."""
@@ -222,7 +222,7 @@ def test_rows_are_read_as_of_the_end_of_the_cut_that_writes_them(stream: Stream)
     assert re.search(r"last repair +4 rows put right at R = \d+", text), text
 
 
-def test_a_row_that_holds_the_unique_value_of_a_repaired_one_goes(stream: Stream) -> None:
+def test_a_row_with_the_unique_value_of_a_repaired_one_goes(stream: Stream) -> None:
     with opened(stream.run.target_url) as target:
         target.execute("UPDATE people SET mail = 'x' WHERE id = 2").close()
         target.execute("INSERT INTO people VALUES (9, 'b')").close()
@@ -231,7 +231,7 @@ def test_a_row_that_holds_the_unique_value_of_a_repaired_one_goes(stream: Stream
     assert stream.people() == [(1, "a"), (2, "b"), (3, "c"), (4, "d")]
 
 
-def test_a_repair_that_the_target_refuses_leaves_the_cut_as_it_is(stream: Stream) -> None:
+def test_a_repair_that_the_target_refuses_leaves_the_cut(stream: Stream) -> None:
     with opened(stream.run.target_url) as target:
         target.execute(
             "CREATE TRIGGER never BEFORE INSERT ON people WHEN NEW.mail = 'a' "
@@ -260,7 +260,7 @@ def test_an_upstream_that_is_away_puts_a_repair_off(stream: Stream) -> None:
     assert [state for state, *_ in stream.requests()] == ["pending"]
 
 
-def test_a_table_that_has_gone_upstream_is_left_out_with_the_reason(stream: Stream) -> None:
+def test_a_table_gone_upstream_is_left_out_with_the_reason(stream: Stream) -> None:
     stream.ask("2")
     assert stream.cut("DROP TABLE people").code == 0
     ((state, _, reason),) = stream.requests()
@@ -270,7 +270,7 @@ def test_a_table_that_has_gone_upstream_is_left_out_with_the_reason(stream: Stre
 # --- a DDL between the request and the cut ------------------------------------------------------
 
 
-def test_rows_of_a_table_that_has_other_columns_by_then_are_put_right(stream: Stream) -> None:
+def test_rows_of_a_table_with_other_columns_by_then_are_repaired(stream: Stream) -> None:
     with opened(stream.run.target_url) as target:
         target.execute("UPDATE people SET mail = upper(mail)").close()
     stream.ask("1", "2", "3", "4")
@@ -298,7 +298,7 @@ GONE = [
 
 
 @pytest.mark.parametrize(("statements", "words"), GONE)
-def test_rows_of_a_table_that_is_another_one_by_then_are_left_with_the_reason(
+def test_rows_of_a_table_replaced_by_then_are_left_and_named(
     statements: list[tuple[str, int]], words: str, stream: Stream
 ) -> None:
     stream.ask("2")

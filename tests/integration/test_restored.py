@@ -129,7 +129,7 @@ def exported(begin: Begin, tmp_path: Path) -> tuple[Feed, Command, Path]:
     return feed, run, file
 
 
-def test_a_moved_target_goes_on_with_the_checkpoint_that_was_exported(
+def test_a_moved_target_continues_with_the_exported_checkpoint(
     exported: tuple[Feed, Command, Path], tmp_path: Path, command: Make
 ) -> None:
     feed, run, file = exported

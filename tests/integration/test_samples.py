@@ -106,7 +106,7 @@ def test_the_audit_has_a_line_for_each_cut_with_rows(shop: Path) -> None:
     assert {int(r) for r, rows in cuts if rows != "0"} == {r for r, _ in lines}
 
 
-def test_a_page_of_the_embedded_consumer_shows_balances_that_add_up() -> None:
+def test_a_page_of_the_embedded_consumer_has_correct_balances() -> None:
     command = [sys.executable, str(SAMPLES / "embed" / "app.py"), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as app:
         try:

@@ -48,7 +48,7 @@ def options(kafka: dict[str, str], topic: str, path: Path) -> Settings:
 
 
 @pytest.mark.parametrize("way", ["PLAIN", "SCRAM-SHA-256", "tls"])
-def test_a_secured_listener_is_read_with_the_settings_that_librdkafka_knows(
+def test_a_secured_listener_is_read_with_librdkafkas_settings(
     way: str, real_kafka: Real, spark: SparkSession, tmp_path: Path
 ) -> None:
     secured = settings(way)

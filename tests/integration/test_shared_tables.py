@@ -84,7 +84,7 @@ def test_the_server_says_which_names_are_one_table(
 
 
 @pytest.mark.parametrize("protocol", ["canal-json", "open-protocol"])
-def test_tables_without_a_create_table_are_told_apart_in_the_next_run(
+def test_tables_without_a_create_table_are_told_apart_next_time(
     mock_kafka: brokers.Mock, sqlite_url: str, command: Make, protocol: str
 ) -> None:
     feed = Feed(mock_kafka, protocol)
@@ -97,7 +97,7 @@ def test_tables_without_a_create_table_are_told_apart_in_the_next_run(
     refuses(run, "shop.items and s1.items both go to")
 
 
-def test_a_table_of_which_only_deletes_came_has_its_table_of_the_target(begin: Begin) -> None:
+def test_a_table_of_only_deletes_has_its_table_of_the_target(begin: Begin) -> None:
     feed, run = begin()
     feed.create(110, ORDERS, "s1")
     feed.mark(120)
@@ -168,7 +168,7 @@ def test_dropping_a_database_leaves_the_other_databases_tables(shop: tuple[Feed,
     assert run.rows("SELECT * FROM orders") == FIRST
 
 
-def test_a_view_of_another_database_is_neither_replaced_nor_dropped(
+def test_a_view_of_another_database_is_not_replaced_or_dropped(
     shop: tuple[Feed, Command],
 ) -> None:
     feed, run = shop
@@ -217,7 +217,7 @@ def test_a_table_that_is_gone_leaves_its_name_to_others(
     refuses(run, "s2.orders and s1.orders both go to", ddl__keep_dropped=kept)
 
 
-def test_a_table_that_was_set_aside_does_not_come_back_over_another(
+def test_a_dropped_table_does_not_come_back_over_another(
     shop: tuple[Feed, Command],
 ) -> None:
     feed, run = shop
@@ -229,7 +229,7 @@ def test_a_table_that_was_set_aside_does_not_come_back_over_another(
     assert outcome.code == 3 and "s2.orders and s1.orders both go to" in outcome.said
 
 
-def test_what_is_known_of_a_table_survives_a_ddl_that_an_operator_did(
+def test_what_is_known_of_a_table_survives_an_operators_ddl(
     shop: tuple[Feed, Command],
 ) -> None:
     feed, run = shop

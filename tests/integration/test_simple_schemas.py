@@ -115,7 +115,7 @@ def test_replays_and_tables_that_are_left_out_wait_for_nothing(
     assert (run.resolved_ts, items(run), versions(run)) == (ts(200), [1], [1])
 
 
-def test_older_versions_go_with_the_cut_of_the_ddl_that_ends_them(
+def test_older_versions_go_with_the_ddl_that_ends_them(
     begun: tuple[Feed, Command],
 ) -> None:
     feed, run = begun

@@ -304,9 +304,7 @@ def test_few_rows_go_through_the_driver(pair: Pair) -> None:
 
 
 @pytest.mark.torture
-def test_a_consumer_that_is_killed_leaves_nothing_and_loses_nothing(
-    pair: Pair, killed_at: str
-) -> None:
+def test_a_killed_consumer_leaves_nothing_and_loses_nothing(pair: Pair, killed_at: str) -> None:
     pair.some(Random(7), 120)
     pair.mark()
     driver = pair.run.driver(failpoint=f"{killed_at}:kill", until="caught-up")
@@ -320,7 +318,7 @@ def test_a_consumer_that_is_killed_leaves_nothing_and_loses_nothing(
 
 @pytest.mark.torture
 @pytest.mark.parametrize("pair", ["postgresql", "mariadb"], indirect=True)
-def test_an_older_consumer_publishes_nothing_that_its_tasks_staged(pair: Pair) -> None:
+def test_an_older_consumer_publishes_nothing_of_its_tasks(pair: Pair) -> None:
     pair.some(Random(8), 60)
     pair.mark()
     older = pair.run.driver(failpoint="P3:stop", until="caught-up")

@@ -86,7 +86,7 @@ def test_a_standby_starts_when_its_leader_is_gone(
     assert rows == [(number,) for number in range(1, upstream.number + 1)]
 
 
-def test_a_standby_that_is_ended_while_it_waits_has_changed_nothing(
+def test_a_standby_that_ends_while_it_waits_has_changed_nothing(
     mock_kafka: brokers.Mock, command: Make, sqlite_url: str
 ) -> None:
     feed = Feed(mock_kafka)

@@ -134,7 +134,7 @@ def offsets(run: Command) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("protocol", ["csv", "canal-json"])
-def test_files_of_a_table_that_is_set_aside_are_read_after_its_release(
+def test_files_of_a_quarantined_table_are_read_after_its_release(
     tmp_path: Path, sqlite_url: str, command: Make, protocol: str
 ) -> None:
     sink = Sink(tmp_path / "sink", protocol)
@@ -423,7 +423,7 @@ def test_a_storage_that_stays_away_ends_the_run(
     assert asked > 1
 
 
-def test_a_storage_that_cannot_be_opened_is_named_without_its_url(
+def test_a_storage_that_does_not_open_is_named_without_its_url(
     run: Command, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url = "ftp://key:secret@127.0.0.1:1/sink"  # a driver that connects when it is opened
@@ -438,7 +438,7 @@ def test_a_storage_that_cannot_be_opened_is_named_without_its_url(
 # --- what is not whole ---------------------------------------------------------------------------
 
 
-def test_a_last_file_that_is_empty_or_not_there_yet_is_waited_for(sink: Sink, run: Command) -> None:
+def test_a_last_file_that_is_empty_or_missing_is_waited_for(sink: Sink, run: Command) -> None:
     sink.create(10)
     sink.send(inserted(20, ONE))
     sink.send(inserted(120, TWO))
@@ -527,7 +527,7 @@ MASTER: Any = {"version": "9.0.0", "new_architecture": True}
 
 
 @pytest.mark.parametrize("protocol", ["csv", "canal-json"])
-def test_a_table_that_ticdc_routes_is_applied_under_its_target_name(
+def test_a_routed_table_is_applied_under_its_target_name(
     protocol: str, tmp_path: Path, run: Command
 ) -> None:
     sink = Sink(tmp_path / "routed", protocol, config=ROUTES, **NEW)
@@ -632,7 +632,7 @@ CHANGED: list[dict[str, str]] = [
 
 
 @pytest.mark.parametrize("settings", CHANGED, ids=str)
-def test_a_layout_that_is_changed_after_the_first_cut_stops_the_run(
+def test_a_layout_that_changes_after_the_first_cut_stops_the_run(
     settings: dict[str, str],
     sink: Sink,
     run: Command,

@@ -109,7 +109,7 @@ def test_a_run_shows_one_live_line_and_what_it_logs_above_it(begin: Begin) -> No
 
 
 @pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)
-def test_a_terminal_that_wants_no_colour_gets_the_lines_of_a_pipe(
+def test_a_terminal_without_colour_gets_the_lines_of_a_pipe(
     settings: list[str], variables: dict[str, str]
 ) -> None:
     for command in (["run", *settings, "--until", "caught-up"], ["status", *settings]):

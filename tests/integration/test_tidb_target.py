@@ -79,7 +79,7 @@ def test_without_the_setting_nothing_is_marked(run: Command, sources: list[int])
 
 
 @pytest.mark.parametrize("target_url", ["sqlite", "postgresql", "mariadb", "mysql"], indirect=True)
-def test_a_target_that_cannot_mark_is_refused_before_anything_is_written(
+def test_a_target_that_cannot_mark_is_refused_before_any_write(
     feed: Feed, target_url: str, command: Make
 ) -> None:
     run = command([feed], target_url)

@@ -186,7 +186,7 @@ def test_a_past_that_is_collected_is_told_in_one_sentence(
 LABELS = "CREATE TABLE words (id INT PRIMARY KEY, mood ENUM('b','a'), tags SET('y','x'))"
 
 
-def test_labels_that_no_message_has_are_upstreams_as_of_their_rows(
+def test_labels_that_messages_lack_come_from_upstream_by_row(
     upstream: TiDb, mock_kafka: brokers.Mock, mysql_url: str, command: Make
 ) -> None:
     upstream.execute(LABELS)

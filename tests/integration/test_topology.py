@@ -284,7 +284,7 @@ def test_partitions_without_a_mark_hold_nothing_back(
 
 
 @pytest.mark.parametrize("way", ["net", "transactions"])
-def test_a_mark_in_another_partition_than_the_first_proves_nothing_alone(
+def test_a_mark_in_any_partition_but_the_first_proves_nothing(
     kafka: brokers.Kafka, sqlite_url: str, command: Make, way: str
 ) -> None:
     """All marks come by in partition 0; one that is only elsewhere is yet to come there."""
@@ -354,7 +354,7 @@ def test_empty_topics_are_no_trouble(kafka: brokers.Kafka, sqlite_url: str, comm
 
 
 @pytest.mark.parametrize("rules", ['["*.*"]', '["shop.items"]'])
-def test_a_ddl_that_comes_before_the_mark_of_an_earlier_cut_is_met_again(
+def test_a_ddl_before_the_mark_of_an_earlier_cut_is_met_again(
     kafka: brokers.Kafka, sqlite_url: str, command: Make, rules: str
 ) -> None:
     """As after a restart of TiCDC: the DDL was sent, then the marks before it once more."""
@@ -461,7 +461,7 @@ def test_a_backlog_above_the_memory_budget_is_cut_to_fit_it(
     assert sum(one.report.messages for one in gathers) <= sent + marks + 2 * len(cuts)
 
 
-def test_a_cut_of_more_than_spark_returns_at_a_time_is_folded_by_spark(
+def test_a_cut_larger_than_what_spark_returns_is_folded_by_spark(
     begin: Begin, spark: SparkSession
 ) -> None:
     """As where many tasks send as much as the memory budget allows one."""
@@ -479,7 +479,7 @@ def test_a_cut_of_more_than_spark_returns_at_a_time_is_folded_by_spark(
 
 
 @pytest.mark.parametrize("way", ["net", "transactions"])
-def test_a_large_cut_of_a_table_that_is_new_leaves_nothing_on_sparks_disks(
+def test_a_large_cut_of_a_new_table_leaves_sparks_disks_empty(
     begin: Begin, spark: SparkSession, way: str
 ) -> None:
     def held() -> set[int]:
@@ -499,7 +499,7 @@ def test_a_large_cut_of_a_table_that_is_new_leaves_nothing_on_sparks_disks(
 
 
 @pytest.mark.parametrize("way", ["net", "transactions"])
-def test_what_spark_lost_of_a_large_cut_and_cannot_read_again_is_no_smaller_cut(
+def test_a_large_cut_that_spark_lost_is_no_smaller_cut(
     begin: Begin, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     """As where the executor is lost that held a part of the cut, and Kafka's log is cut off."""
@@ -521,7 +521,7 @@ def test_what_spark_lost_of_a_large_cut_and_cannot_read_again_is_no_smaller_cut(
     assert "Spark could not stream the cut" in outcome.said
 
 
-def test_a_large_cut_of_which_spark_folded_less_than_was_read_is_read_again(
+def test_a_large_cut_folded_in_part_is_read_again(
     begin: Begin, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where a task that was run again gives other facts than some had taken already."""
@@ -581,7 +581,7 @@ def test_a_partition_may_end_with_the_marker_of_a_transaction(
 # --- the loop, left and begun again ---------------------------------------------------------------
 
 
-def test_a_loop_that_was_left_is_read_to_its_end_before_the_next_looks_up(
+def test_an_abandoned_loop_is_finished_before_the_next_looks_up(
     begin: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     feed, run = begin()

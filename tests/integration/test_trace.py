@@ -162,7 +162,7 @@ ORDER_LINES = (
 )
 
 
-def test_a_composite_key_is_written_as_people_write_it_for_any_target(
+def test_a_composite_key_is_written_alike_for_any_target(
     mock_kafka: Mock, target_url: str, command: Make, trace: Trace
 ) -> None:
     lines, feed = table(ORDER_LINES), Feed(mock_kafka)

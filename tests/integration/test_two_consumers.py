@@ -119,9 +119,7 @@ def test_a_consumer_that_stopped_in_its_transaction_is_overtaken(pair: Pair, ins
 
 
 @pytest.mark.parametrize("pair", ["sqlite", *SERVERS], indirect=True)
-def test_a_consumer_that_stopped_between_transactions_is_overtaken(
-    pair: Pair, between: str
-) -> None:
+def test_a_consumer_stopped_between_transactions_is_overtaken(pair: Pair, between: str) -> None:
     with stopped(pair, between) as older:
         pair.overtake()
         assert pair.is_right()

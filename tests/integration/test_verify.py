@@ -142,7 +142,7 @@ def verified(
     return Verified.of(upstream_url, target_url, tmp_path, capsys)
 
 
-def test_every_fault_is_found_and_repaired_in_every_type_and_none_where_there_is_none(
+def test_every_fault_of_every_type_is_found_and_repaired(
     verified: Verified, tmp_path: Path, long: bool
 ) -> None:
     faults = [*FAULTS.values()] * (40 if long else 1)
@@ -195,7 +195,7 @@ def test_digests_prove_a_table_equal_without_reading_its_rows(
     assert verified.differences() == set()
 
 
-def test_tidb_computes_the_digits_of_digests_apart_from_their_numbers(tidb: Upstream) -> None:
+def test_tidb_computes_the_digits_of_digests_apart(tidb: Upstream) -> None:
     tidb.execute(
         "CREATE TABLE t (a varchar(9), b int, PRIMARY KEY (a, b))",
         "INSERT INTO t VALUES ('x', 1), ('y', -2)",
@@ -425,7 +425,7 @@ def _truncate(verified: Verified) -> None:
 
 
 @pytest.mark.parametrize("target_url", ["sqlite"], indirect=True)
-def test_what_a_ddl_came_into_is_not_in_the_statements_that_repair(
+def test_what_a_ddl_touched_is_not_in_the_repair_statements(
     verified: Verified, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is compared again, in a newer state."""
@@ -484,7 +484,7 @@ def test_merged_tables_are_compared_shard_by_shard(
 
 
 @pytest.mark.parametrize("target_url", ["postgresql", "mysql"], indirect=True)
-def test_an_interrupt_does_not_wait_for_what_the_databases_are_at(verified: Verified) -> None:
+def test_an_interrupt_does_not_wait_for_the_databases(verified: Verified) -> None:
     verified.execute("CREATE TABLE a (id INT PRIMARY KEY)")
     verified.load()
     mysql = sa.make_url(verified.target_url).get_backend_name() == "mysql"

@@ -90,7 +90,7 @@ def beside(consumer: Consumer) -> Thread:
 
 
 @pytest.mark.parametrize("target_url", ["sqlite"], indirect=True)
-def test_a_run_goes_on_where_drift_is_overwritten_and_counts_what_differs(run: Command) -> None:
+def test_a_run_continues_past_overwritten_drift_and_counts_it(run: Command) -> None:
     spoil(run, "UPDATE people SET mail = 'x' WHERE id = 50")
     with run.consumer(target__on_drift="overwrite") as consumer:
         thread = beside(consumer)
@@ -103,7 +103,7 @@ def test_a_run_goes_on_where_drift_is_overwritten_and_counts_what_differs(run: C
 
 
 @pytest.mark.parametrize("target_url", ["sqlite"], indirect=True)
-def test_all_rows_have_their_turn_and_an_upstream_that_is_away_ends_nothing(
+def test_all_rows_have_a_turn_and_a_lost_upstream_ends_nothing(
     run: Command, upstream_url: str
 ) -> None:
     with run.consumer() as consumer:

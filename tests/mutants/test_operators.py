@@ -70,7 +70,7 @@ def test_a_probe_says_which_functions_are_called(monkeypatch: pytest.MonkeyPatch
     assert called == ["choose"]
 
 
-def test_a_sample_is_the_same_every_time_and_knows_every_change_that_is_listed() -> None:
+def test_a_sample_is_stable_and_knows_every_listed_change() -> None:
     names = [each.name for each in chosen((), 300)]
     assert len(set(names)) == 300
     assert names == [each.name for each in chosen((), 300)]

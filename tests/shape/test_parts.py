@@ -73,7 +73,7 @@ def left() -> Iterator[list[sa.Connection]]:
         connection.close()
 
 
-def test_a_database_goes_although_a_session_is_left_in_a_transaction(
+def test_a_database_goes_despite_a_session_in_a_transaction(
     left: list[sa.Connection], target_url: str
 ) -> None:
     connection = sa.create_engine(target_url, poolclass=sa.NullPool).connect()

@@ -162,7 +162,7 @@ SHOWN = [
 ]
 
 
-def test_a_recording_shows_each_line_when_it_came_and_progress_in_one_place() -> None:
+def test_a_recording_shows_lines_in_time_and_progress_in_place() -> None:
     svg = ET.fromstring(module_of("pictures").animated(RECORDING))
     texts = [each for each in svg if each.tag.endswith("text")]
     styles = [each.get("style", "").removeprefix("animation: ") for each in texts]

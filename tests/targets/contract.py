@@ -310,6 +310,7 @@ class TargetContract:
         assert target.overtake("feed", 0.2, str, work) == "done"
         assert contents(target, layout) == stored(2)
 
+    @pytest.mark.slow
     def test_whoever_is_in_the_way_is_ended_or_named(self, target: Target, other: Target) -> None:
         layout = created(target, defined(PLAIN))
         load(target, layout, rows(1))

@@ -24,6 +24,7 @@ from ticdc_consumer.targets import mapping_rules, open_target
 from ticdc_consumer.targets.target import Target
 
 duckdb = pytest.importorskip("duckdb")
+pytestmark = pytest.mark.slow
 
 SAMPLE = Path(__file__).parents[2] / "samples" / "duckdb_target"
 
@@ -89,7 +90,7 @@ OWN_TABLES = [
 
 
 @pytest.mark.parametrize(("own", "upstream", "message"), OWN_TABLES)
-def test_a_column_that_does_not_hold_every_value_is_refused_by_name(
+def test_a_column_too_narrow_for_a_value_is_refused_by_name(
     target: Target, own: str, upstream: str, message: str
 ) -> None:
     target.execute(f"CREATE TABLE t ({own})")
@@ -97,7 +98,7 @@ def test_a_column_that_does_not_hold_every_value_is_refused_by_name(
         laid_out(target, defined(f"create table t (id int primary key, {upstream})"))
 
 
-def test_a_key_deleted_and_inserted_again_in_one_transaction_is_no_clash(target: Target) -> None:
+def test_a_key_deleted_and_inserted_in_one_commit_is_no_clash(target: Target) -> None:
     layout = created(
         target, defined("create table t (id int primary key, m varchar(9), unique key m (m(2)))")
     )

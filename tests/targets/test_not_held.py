@@ -58,7 +58,7 @@ _VALUES = {
 
 
 @given(st.data())
-def test_a_key_is_passed_over_if_and_only_if_its_row_would_be_refused(data: st.DataObject) -> None:
+def test_a_key_is_passed_over_only_if_its_row_would_be_refused(data: st.DataObject) -> None:
     layout = data.draw(st.sampled_from(LAYOUTS))
     row = st.tuples(*[_VALUES[column.type.name] for column in layout.source])
     rows = data.draw(st.lists(row, min_size=1, max_size=9))
@@ -167,7 +167,7 @@ def deletes(target: Target, declared: str, values: Sequence[str], table: Table, 
 
 @pytest.mark.parametrize(("declared", "values"), _POSTGRESQL)
 @pytest.mark.parametrize("more", ["", ", unique key u (n)"])
-def test_postgresql_deletes_what_it_holds_and_passes_over_the_rest(
+def test_postgresql_deletes_what_it_holds_and_skips_the_rest(
     postgresql_url: str, declared: str, values: Sequence[str], more: str
 ) -> None:
     table = defined(f"create table t (k {declared}, n int, primary key (k, n){more})")
@@ -177,7 +177,7 @@ def test_postgresql_deletes_what_it_holds_and_passes_over_the_rest(
 
 @pytest.mark.parametrize("key", ["k", "k, n"])
 @pytest.mark.parametrize("dialect", ["mysql", "mariadb", "tidb"])
-def test_letters_that_are_not_in_a_columns_character_set_are_in_no_key(
+def test_letters_outside_a_columns_character_set_are_in_no_key(
     dialect: str, key: str, request: pytest.FixtureRequest
 ) -> None:
     with closing(open_target(request.getfixturevalue(f"{dialect}_url"))) as target:

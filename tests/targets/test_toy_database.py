@@ -78,6 +78,7 @@ def test_a_database_that_is_not_installed_is_refused() -> None:
         open_target("toy:///toy.db")
 
 
+@pytest.mark.slow
 def test_an_installed_database_is_a_target_from_end_to_end(plugins: Path, tmp_path: Path) -> None:
     sink = Sink(tmp_path / "sink")
     sink.create(10)

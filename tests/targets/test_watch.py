@@ -19,7 +19,7 @@ def sleep(target: Target, seconds: float) -> None:
     target.query(SLEEPS[target.dialect].format(seconds))
 
 
-def test_a_statement_that_is_not_answered_is_told_again_and_again(
+def test_an_unanswered_statement_is_told_again_and_again(
     target: Target, caplog: pytest.LogCaptureFixture
 ) -> None:
     with watched(target):

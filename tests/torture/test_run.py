@@ -18,6 +18,7 @@ from ticdc_torture.judge import CHECKS, Judge
 from ticdc_torture.target import ObservedTarget, ResolvedTs
 from ticdc_torture.upstream import NAMES
 
+pytestmark = pytest.mark.slow
 NAIVE = f"{sys.executable} -m ticdc_torture.naive {{bootstrap}} {{topics}} {{target}}"
 CHECKPOINT = "SELECT resolved_ts FROM ticdc_checkpoint"
 

@@ -4,7 +4,7 @@ from ticdc_torture.history import TableState
 from ticdc_torture.target import ObservedTarget, ResolvedTs
 
 
-def test_a_table_that_has_other_columns_than_before_is_seen_with_them(sqlite_url: str) -> None:
+def test_a_table_with_changed_columns_is_seen_with_them(sqlite_url: str) -> None:
     target = ObservedTarget(sqlite_url, "w", ["a"], ResolvedTs())
     looks: list[TableState] = []
     for columns in ("b INT", "c0 INT, id INT"):

@@ -190,7 +190,7 @@ CUTS = (
                 "read.cut_range:CutRange._require_later",
                 "if not self.begin or time > self._latest_replay:",
                 "if True:",
-                f"{RANGE}::test_a_replay_in_a_new_partition_is_one_if_it_was_sent_after_the_proof",
+                f"{RANGE}::test_a_replay_in_a_new_partition_is_sent_after_the_proof",
             ),
             mutant(
                 "recreated-is-not-seen",
@@ -265,7 +265,7 @@ DDL = (
                 "begun is None or offset < begun",
                 "begun is None",
                 "tests/consumer/source/kafka/test_scout.py::"
-                "test_a_topic_that_is_needed_from_further_back_is_read_from_there",
+                "test_a_topic_needed_from_further_back_is_read_from_there",
             ),
             mutant(
                 "forms-stay",
@@ -275,7 +275,7 @@ DDL = (
                 "premises == (options, layouts, shapes)",
                 "premises is not None",
                 "tests/consumer/read/fast/test_reader.py::"
-                "test_it_is_forgotten_once_anything_else_that_it_followed_from_is_another",
+                "test_it_is_forgotten_once_anything_it_depends_on_changes",
             ),
             mutant(
                 "layouts-stay",
@@ -323,7 +323,7 @@ ROWS = (
                 "reconcile.fold:fold_sorted",
                 "if pc.any(differs).as_py():",
                 "if False:",
-                f"{FOLD}::test_both_folds_find_two_different_rows_of_one_key_and_commit_ts",
+                f"{FOLD}::test_both_folds_find_different_rows_of_one_key_and_commit_ts",
             ),
             mutant(
                 "conflict-is-not-looked-for",
@@ -331,7 +331,7 @@ ROWS = (
                 "read.facts:Fold._merge",
                 "if fact[1] and fact[4] != known[4]:",
                 "if False:",
-                f"{FACTS}::test_two_different_rows_of_one_key_and_commit_ts_are_a_conflict",
+                f"{FACTS}::test_two_different_rows_of_one_key_and_ts_are_a_conflict",
             ),
             mutant(
                 "conflict-is-passed",
@@ -339,7 +339,7 @@ ROWS = (
                 "read.facts:Fold._compare",
                 "if differing:",
                 "if False:",
-                f"{FACTS}::test_two_different_rows_of_one_key_and_commit_ts_are_a_conflict",
+                f"{FACTS}::test_two_different_rows_of_one_key_and_ts_are_a_conflict",
             ),
         ),
     ),
@@ -417,7 +417,7 @@ COMMITS = (
                 "state.store:Store.write",
                 '"last_ddl": last_ddl,',
                 '"last_ddl": 0,',
-                f"{STORE}::test_no_cut_goes_past_a_ddl_that_a_restore_made_pending_again[sqlite]",
+                f"{STORE}::test_no_cut_passes_a_ddl_that_a_restore_made_pending_again[sqlite]",
             ),
             mutant(
                 "same-generation",
@@ -468,8 +468,7 @@ COMMITS = (
                 "apply.transaction:apply_groups",
                 "replace(started, resolved_ts=end)",
                 "replace(new, resolved_ts=end)",
-                f"{APPLY}::test_each_group_is_committed_with_the_offsets_that_the_cut_started_from"
-                "[sqlite]",
+                f"{APPLY}::test_each_group_is_committed_with_the_cuts_start_offsets[sqlite]",
             ),
         ),
     ),
@@ -486,7 +485,7 @@ REFUSALS = (
                 "state.scope:check_scope",
                 "if stored == scope_hash(options):",
                 "if True:",
-                f"{STORE}::test_a_change_of_scope_is_refused_with_what_changed_and_how_to_go_on",
+                f"{STORE}::test_a_change_of_scope_is_refused_with_what_changed",
             ),
             mutant(
                 "protocol-not-in-scope",
@@ -494,7 +493,7 @@ REFUSALS = (
                 "state.scope:scope_text",
                 '"protocol": options.protocol,',
                 "",
-                f"{STORE}::test_a_change_of_scope_is_refused_with_what_changed_and_how_to_go_on",
+                f"{STORE}::test_a_change_of_scope_is_refused_with_what_changed",
             ),
         ),
     ),
@@ -638,7 +637,7 @@ REFUSALS = (
                 "epoch:Epochs._check_stale",
                 "if not stale:",
                 "if True:",
-                f"{EPOCH}::test_a_ddl_below_r_that_a_new_topic_brings_must_have_been_executed",
+                f"{EPOCH}::test_a_ddl_below_r_of_a_new_topic_must_have_been_executed",
             ),
             mutant(
                 "drift-is-cleared",
@@ -646,7 +645,7 @@ REFUSALS = (
                 "targets.sqlite.bulk:SqliteBulk.insert",
                 'self._clashing(layout, written) if on_drift == "overwrite" else []',
                 "self._clashing(layout, written)",
-                f"{APPLY}::test_a_row_that_no_cut_wrote_and_that_holds_a_unique_value_is_drift",
+                f"{APPLY}::test_a_strange_row_with_a_unique_value_of_the_cut_is_drift",
             ),
             mutant(
                 "rows-that-are-not-there",
@@ -670,7 +669,7 @@ REFUSALS = (
                 "apply.to_target:ToTarget.tend",
                 "return changed",
                 "return False",
-                f"{TO_TARGET}::test_a_table_that_is_filled_beside_says_once_that_rows_go_elsewhere",
+                f"{TO_TARGET}::test_a_table_that_is_refilled_says_once_where_its_rows_go",
             ),
             mutant(
                 "ddl-while-loaded",
@@ -721,8 +720,7 @@ QUARANTINE = (
                 "read.task:Reading._leave_waiting",
                 "if self._range.holds(",
                 "if commit_ts < self._job.end and self._range.holds(",
-                f"{ASIDE}::test_a_row_that_came_before_its_resolved_ts_is_applied_after_the_release"
-                "[canal-json]",
+                f"{ASIDE}::test_a_row_before_its_resolved_ts_is_applied_after_release[canal-json]",
             ),
             mutant(
                 "files-are-passed",
@@ -730,7 +728,7 @@ QUARANTINE = (
                 "source.storage.tasks:StorageTasks.read",
                 "if progress.done or left_out(self.options, partition, receiver.wants):",
                 "if progress.done or left_out(self.options, partition, receiver.reads):",
-                f"{FILES}::test_files_of_a_table_that_is_set_aside_are_read_after_its_release[csv]",
+                f"{FILES}::test_files_of_a_quarantined_table_are_read_after_its_release[csv]",
             ),
             mutant(
                 "released-without-ddl",
@@ -765,7 +763,7 @@ QUARANTINE = (
                 "own.ledger, own.table, own.goal = store.lease, store.ledger, table, goal",
                 "own.table, own.goal = store.lease, table, goal",
                 "tests/consumer/state/test_releasing.py::"
-                "test_what_a_release_learns_of_tables_is_known_to_who_goes_on_after_it",
+                "test_what_a_release_learns_of_tables_is_known_to_the_next",
             ),
             mutant(
                 "release-stays",

@@ -1,7 +1,13 @@
+"""Tests of this folder crash or kill consumers at every statement, so all of them are slow."""
+
 from collections.abc import Iterator
 
 import pytest
 from ticdc_consumer.waiting import at_pace
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    item.add_marker("slow")
 
 
 @pytest.fixture(params=["postgresql", "mariadb", "mysql", "tidb"])

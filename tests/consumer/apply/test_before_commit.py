@@ -124,7 +124,7 @@ FAULTS: list[tuple[BeforeCommit, type[Exception], str]] = [
     FAULTS,
     ids=["it raises", "its statement fails", "it commits", "it rolls back", "it did roll back"],
 )
-def test_what_it_raises_rolls_the_cut_back_and_reaches_the_caller(
+def test_an_exception_rolls_the_cut_back_and_reaches_the_caller(
     target_url: str, before_commit: BeforeCommit, error: type[Exception], text: str
 ) -> None:
     with opened(target_url) as target:

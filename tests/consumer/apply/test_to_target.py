@@ -79,7 +79,7 @@ def test_a_repair_is_put_off_where_nothing_can_read_the_upstream(
         assert applier._repair(Step(here.old, here.new)) == Repair(7).refused(reason)
 
 
-def test_what_became_of_a_repair_is_asked_again_and_its_cut_is_not(
+def test_a_retry_asks_again_for_the_repair_and_not_for_its_cut(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with opened(sqlite_url) as target:
@@ -170,7 +170,7 @@ def test_a_table_is_set_aside_once_where_the_commit_is_lost(
         assert [table.name for table in here.store.quarantine.tables()] == [ACCOUNTS_NAME]
 
 
-def test_a_table_that_a_foreign_key_joins_to_another_is_not_set_aside(sqlite_url: str) -> None:
+def test_a_table_with_a_foreign_key_is_not_quarantined(sqlite_url: str) -> None:
     with opened(sqlite_url) as target:
         here = bank(target)
         target.execute("CREATE TABLE loans (id INT PRIMARY KEY, account INT REFERENCES accounts)")
@@ -184,7 +184,7 @@ def test_a_table_that_a_foreign_key_joins_to_another_is_not_set_aside(sqlite_url
         assert not here.store.quarantine.tables()
 
 
-def test_a_table_that_is_filled_beside_says_once_that_rows_go_elsewhere(sqlite_url: str) -> None:
+def test_a_table_that_is_refilled_says_once_where_its_rows_go(sqlite_url: str) -> None:
     with opened(sqlite_url) as target:
         here = bank(target)
         tables = TableLayouts(here.options, target)

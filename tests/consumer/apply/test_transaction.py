@@ -133,7 +133,7 @@ def test_a_value_that_a_deleted_row_had_goes_to_another_row(sqlite_url: str) -> 
         assert accounts(target) == [(1, "ann"), (3, "cid"), (5, "bob")]
 
 
-def test_a_row_that_no_cut_wrote_and_that_holds_a_unique_value_is_drift(sqlite_url: str) -> None:
+def test_a_strange_row_with_a_unique_value_of_the_cut_is_drift(sqlite_url: str) -> None:
     with opened(sqlite_url) as target:
         here = bank(target)
         target.execute(f"CREATE UNIQUE INDEX owners ON {target.quote(*place(target))} (owner)")
@@ -364,7 +364,7 @@ def test_a_refused_row_stops_and_names_the_table(target_url: str) -> None:
 # One transaction per commit_ts.
 
 
-def test_each_group_is_committed_with_the_offsets_that_the_cut_started_from(
+def test_each_group_is_committed_with_the_cuts_start_offsets(
     target_url: str,
 ) -> None:
     seen: list[tuple[int, str, object]] = []

@@ -407,7 +407,7 @@ CREATED = [
 
 @pytest.mark.parametrize("target_url", ["postgresql"], indirect=True)
 @pytest.mark.parametrize(("how", "from_ts", "events", "level", "words"), CREATED)
-def test_a_missing_table_is_created_only_by_what_a_run_would_read(
+def test_a_missing_table_is_created_by_what_a_run_reads(
     mock_kafka: Kafka,
     target_url: str,
     how: str,
@@ -428,7 +428,7 @@ def test_a_missing_table_is_created_only_by_what_a_run_would_read(
     assert all(words in f.text for f in found), [f.text for f in found]
 
 
-def test_a_missing_table_whose_lengths_are_not_known_comes_with_its_columns(
+def test_a_missing_table_of_unknown_lengths_shows_its_columns(
     mock_kafka: Kafka, sqlite_url: str
 ) -> None:
     topic = mock_kafka.create_topic("shop")
@@ -446,7 +446,7 @@ RULES = [
 
 
 @pytest.mark.parametrize(("rules", "words", "end"), RULES)
-def test_a_rule_of_the_filter_that_matches_nothing_names_the_nearest_table(
+def test_a_filter_rule_without_a_match_names_the_nearest_table(
     mock_kafka: Kafka, sqlite_url: str, rules: list[str], words: str, end: str
 ) -> None:
     topic = mock_kafka.create_topic("shop", 2)

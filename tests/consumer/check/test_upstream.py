@@ -69,7 +69,7 @@ REFUSED = {
 }
 
 
-def test_check_names_every_table_of_the_upstream_that_a_load_would_refuse(
+def test_check_names_every_table_that_a_load_would_refuse(
     mock_kafka: Mock, source: Upstream, target_url: str, request: pytest.FixtureRequest
 ) -> None:
     source.execute(*TABLES)
@@ -86,7 +86,7 @@ def test_check_names_every_table_of_the_upstream_that_a_load_would_refuse(
     assert exit_code(report) == 3
 
 
-def test_a_zero_date_in_a_column_that_may_be_null_is_no_obstacle_under_the_rule(
+def test_the_rule_lets_a_zero_date_into_a_nullable_column(
     mock_kafka: Mock, source: Upstream, postgresql_url: str
 ) -> None:
     topic = mock_kafka.create_topic("shop")
@@ -100,7 +100,7 @@ def test_a_zero_date_in_a_column_that_may_be_null_is_no_obstacle_under_the_rule(
     assert [f.subject for f in ruled if f.level == "fail"] == []
 
 
-def test_a_table_that_is_created_by_hand_as_the_message_says_is_no_obstacle(
+def test_a_table_created_as_the_message_says_is_accepted(
     mock_kafka: Mock, source: Upstream, postgresql_url: str, mysql_url: str
 ) -> None:
     topic = mock_kafka.create_topic("shop")

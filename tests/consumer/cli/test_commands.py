@@ -332,7 +332,7 @@ def content(path: Path) -> list[tuple[int, str]]:
     return content
 
 
-def test_a_run_stops_at_a_ddl_goes_on_when_an_operator_did_it_and_ends_by_a_signal(
+def test_a_run_stops_at_a_ddl_continues_and_ends_by_a_signal(
     written: Path, tmp_path: Path, mock_kafka: Kafka
 ) -> None:
     topic = mock_kafka.create_topic("orders")

@@ -242,7 +242,7 @@ REFUSED_BY_A_RUN = [
 
 
 @pytest.mark.parametrize(("sink_uri", "change"), REFUSED_BY_A_RUN)
-def test_what_a_run_refuses_is_told_with_the_commands_that_change_it(
+def test_the_commands_that_change_a_refused_setting_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], sink_uri: str, change: str
 ) -> None:
     file = written(tmp_path, "", sink_uri)

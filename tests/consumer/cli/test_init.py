@@ -24,7 +24,7 @@ def words(**changed: str) -> list[str]:
 
 
 @pytest.mark.parametrize("protocol", ["canal-json", "open-protocol", "simple", "debezium", "avro"])
-def test_it_writes_a_configuration_with_comments_without_a_terminal(
+def test_it_writes_a_commented_configuration_without_a_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], protocol: str
 ) -> None:
     file = tmp_path / "orders.toml"

@@ -61,7 +61,7 @@ def test_a_good_message_is_shown_as_its_events(inspect: Inspect) -> None:
     assert (code, event["after"], event["commit_ts"]) == (0, {"id": 8}, str(TS))
 
 
-def test_what_is_wrong_with_a_row_is_shown_with_its_bytes_and_its_json(inspect: Inspect) -> None:
+def test_the_fault_of_a_row_is_shown_with_its_bytes_and_its_json(inspect: Inspect) -> None:
     broken = row(7).replace(b'"id":"7"', b'"id":"seven"')
     code, printed = inspect(broken, more=TEXT)
     lines = printed.splitlines()
@@ -102,7 +102,7 @@ def test_a_commit_ts_that_a_run_would_refuse_is_named(inspect: Inspect) -> None:
     assert "lies too far in the future" in document["error"]
 
 
-def test_an_offset_that_the_partition_lacks_is_named_with_those_it_has(inspect: Inspect) -> None:
+def test_a_missing_offset_is_named_with_those_of_the_partition(inspect: Inspect) -> None:
     code, printed = inspect(row(7), row(8), offset=2)
     assert code == 2
     assert f"{inspect.topic}[0] has offsets 0 to 1, and no offset 2" in printed

@@ -38,7 +38,7 @@ def test_lines_come_every_ten_seconds_with_what_there_was(
     ]
 
 
-def test_the_rate_of_a_run_does_not_count_what_came_before_its_first_changes(
+def test_the_rate_of_a_run_starts_at_its_first_changes(
     caplog: pytest.LogCaptureFixture, at: Callable[[float], None]
 ) -> None:
     progress = RunProgress()

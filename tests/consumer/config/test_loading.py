@@ -242,7 +242,7 @@ def test_a_wrong_setting_of_a_storage_is_named(stored: Path, text: str, words: s
     assert words in str(caught.value)
 
 
-def test_rows_are_verified_against_an_upstream_each_second_at_most(written: Path) -> None:
+def test_rows_are_verified_at_most_once_a_second(written: Path) -> None:
     with pytest.raises(Usage, match=r"verify\.every compares rows .*: set source\.upstream"):
         load(written, "verify.every=1h")
     with pytest.raises(Usage, match=r"verify\.every must be at least a second"):
@@ -321,7 +321,7 @@ RULE_FILES = [
 
 
 @pytest.mark.parametrize(("lines", "expected"), RULE_FILES)
-def test_a_file_of_filter_rules_is_read_once_and_is_a_part_of_the_scope(
+def test_a_file_of_filter_rules_is_read_once_and_is_in_the_scope(
     written: Path, tmp_path: Path, lines: str, expected: tuple[str, ...]
 ) -> None:
     rules = tmp_path / "rules.txt"
@@ -359,7 +359,7 @@ def test_the_environment_sets_it(
     assert getattr(load(written, **{variable: text}), option) == value
 
 
-def test_the_command_line_goes_before_the_environment_and_that_before_the_file(
+def test_command_line_beats_environment_beats_file(
     written: Path,
 ) -> None:
     assert load(written, TICDC_CHANGEFEED="b").changefeed == "b"
@@ -368,7 +368,7 @@ def test_the_command_line_goes_before_the_environment_and_that_before_the_file(
     assert both.route == {"c.d": "z.w", "a.b": "x.y"}
 
 
-def test_kafka_settings_of_the_environment_take_dots_for_underscores(written: Path) -> None:
+def test_kafka_settings_in_the_environment_use_underscores(written: Path) -> None:
     kafka = load(written, TICDC_KAFKA_BOOTSTRAP_SERVERS="k:1", TICDC_KAFKA_CLIENT_ID="me").kafka
     assert (kafka["bootstrap.servers"], kafka["client.id"]) == ("k:1", "me")
 
@@ -717,7 +717,7 @@ AVRO = {
 }
 
 
-def test_registry_settings_are_the_clients_and_their_secrets_are_masked() -> None:
+def test_registry_settings_reach_the_client_with_secrets_masked() -> None:
     options = config.Settings.of(AVRO)
     assert options.registry == {
         "url": "http://registry:8081",

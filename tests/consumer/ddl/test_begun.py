@@ -120,7 +120,7 @@ DONE_BY_OTHERS = [
 
 
 @pytest.mark.parametrize("case", DONE_BY_OTHERS, ids=lambda case: case.query)
-def test_what_somebody_else_did_stops_and_the_way_on_ends_as_upstream(url: str, case: Case) -> None:
+def test_a_strangers_change_stops_and_the_advice_ends_equal(url: str, case: Case) -> None:
     table = "log" if "RENAME" in case.query else "accounts"
     with opened(url) as target:
         here = known_bank(target)
@@ -241,7 +241,7 @@ OTHERS_AFTER_THE_CRASH = [
 
 
 @pytest.mark.parametrize(("statements", "query", "why"), OTHERS_AFTER_THE_CRASH)
-def test_what_somebody_does_after_a_crash_is_told_from_what_the_crash_left(
+def test_a_strangers_change_after_a_crash_is_not_taken_for_ours(
     killed_at: Target,
     monkeypatch: pytest.MonkeyPatch,
     statements: tuple[str, ...],

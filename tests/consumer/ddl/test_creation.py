@@ -175,7 +175,7 @@ def test_rows_of_a_created_table_end_the_cut_at_its_own_ddl(met: list[str], numb
     assert early(CUT, [("w", name) for name in met]) == number
 
 
-def test_fewer_share_a_cut_after_some_could_not_and_more_after_others_could() -> None:
+def test_fewer_share_a_cut_after_failures_more_after_successes() -> None:
     together = Together(8)
     assert together.limit == 8
     together.shorten(1)

@@ -79,6 +79,7 @@ def test_a_table_that_was_emptied_comes_back_beside_itself(target_url: str) -> N
         assert sorted(here.store.ledger.definitions()) == [("bank", "accounts"), ("bank", "old")]
 
 
+@pytest.mark.slow
 def test_a_crash_at_any_statement_loses_no_kept_table(target_url: str) -> None:
     queries = (
         ("TRUNCATE TABLE accounts", "accounts"),

@@ -92,7 +92,7 @@ def validity(target: Target) -> list[bool]:
     return [bool(row[0]) for row in target.query(keys)]
 
 
-def test_a_parent_is_created_beside_rows_that_violate_the_foreign_key(
+def test_a_parent_is_created_though_rows_violate_the_foreign_key(
     target_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with opened(target_url) as target, caplog.at_level(logging.WARNING, "ticdc_consumer.targets"):
@@ -111,7 +111,7 @@ def test_a_parent_is_created_beside_rows_that_violate_the_foreign_key(
         ]
 
 
-def test_a_parent_with_such_children_is_created_once_wherever_a_crash_comes(
+def test_a_parent_of_violating_rows_survives_a_crash_anywhere(
     postgresql_url: str,
 ) -> None:
     for before, crashed in crashes(postgresql_url):

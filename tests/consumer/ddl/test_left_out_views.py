@@ -68,7 +68,7 @@ def upstream(target_url: str) -> Iterator[Upstream]:
         yield Upstream(left_out_in(bank(target)))
 
 
-def test_a_view_that_is_not_certain_is_left_out_and_the_next_table_is_created(
+def test_an_uncertain_view_is_left_out_and_the_next_table_is_not(
     upstream: Upstream,
 ) -> None:
     left_out = upstream(UNCERTAIN)
@@ -116,7 +116,7 @@ def test_what_is_in_the_way_of_a_view_stays_and_stops_no_table(
     assert upstream.left_out() == []
 
 
-def test_a_view_that_upstream_replaces_by_one_that_is_not_certain_goes(upstream: Upstream) -> None:
+def test_a_view_that_an_uncertain_one_replaces_is_dropped(upstream: Upstream) -> None:
     upstream(CERTAIN)
     assert upstream.shows() == [(2,)]
     upstream(UNCERTAIN)
@@ -126,7 +126,7 @@ def test_a_view_that_upstream_replaces_by_one_that_is_not_certain_goes(upstream:
     assert upstream.left_out() == []
 
 
-def test_upstreams_drop_of_a_view_that_was_left_out_leaves_what_has_its_name(
+def test_a_drop_of_a_view_left_out_leaves_what_has_its_name(
     upstream: Upstream,
 ) -> None:
     upstream(UNCERTAIN)
@@ -138,9 +138,7 @@ def test_upstreams_drop_of_a_view_that_was_left_out_leaves_what_has_its_name(
 
 
 @pytest.mark.parametrize("by", ["--ddl-run", "--ddl-done"])
-def test_a_view_that_was_left_out_is_upstreams_once_an_operator_creates_it(
-    upstream: Upstream, by: str
-) -> None:
+def test_a_view_left_out_is_upstreams_once_a_person_creates_it(upstream: Upstream, by: str) -> None:
     left_out = upstream(UNCERTAIN)
     upstream(OTHER, "other")
     relation, log = upstream.name("v"), upstream.name("log")
@@ -183,7 +181,7 @@ def test_a_view_over_one_that_was_left_out_is_left_out(upstream: Upstream) -> No
     assert upstream.left_out() == ["v"]
 
 
-def test_a_change_of_a_table_after_which_its_view_is_not_certain_leaves_the_view_out(
+def test_a_view_that_a_table_change_makes_uncertain_is_left_out(
     upstream: Upstream, caplog: pytest.LogCaptureFixture
 ) -> None:
     created = upstream(CERTAIN)
@@ -198,6 +196,7 @@ def test_a_change_of_a_table_after_which_its_view_is_not_certain_leaves_the_view
     assert f"--ddl-run {created.id} FILE" in told.getMessage()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement", [(UNCERTAIN, "v"), ("ALTER TABLE log MODIFY COLUMN a VARCHAR(20)", "log")]
 )

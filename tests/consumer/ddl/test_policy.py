@@ -67,7 +67,7 @@ def test_a_table_goes_before_a_kind_and_that_before_the_rest(
     assert of.passes(entry(query), Unsupported("")) is skipped
 
 
-def test_only_what_is_certain_of_views_never_stops_whatever_the_reason_is() -> None:
+def test_only_the_certain_of_views_never_stops() -> None:
     denied = Denied("the target's user lacks a privilege")
     assert Policy().passes(entry(VIEW), denied)
     assert not Policy(kinds={"VIEW": "skip"}).passes(entry(VIEW), denied)

@@ -107,7 +107,7 @@ def test_types_that_the_rows_told_let_the_rest_run_too(target_url: str) -> None:
 
 
 @pytest.mark.parametrize("server", ["mariadb", "mysql", "tidb"])
-def test_an_alter_of_a_snapshot_that_commits_by_itself_is_done_once_wherever_it_was_cut_off(
+def test_an_alter_of_a_snapshot_is_done_once_after_any_crash(
     server: str, request: pytest.FixtureRequest
 ) -> None:
     url = request.getfixturevalue(f"{server}_url")
@@ -254,7 +254,7 @@ def test_what_is_not_certain_of_a_snapshot_stops(
         (None, ("MODIFY owner VARCHAR(40)", "MODIFY owner VARCHAR(50)"), None),
     ],
 )
-def test_a_table_that_missed_a_ddl_takes_what_it_can_take_exactly(
+def test_a_table_that_missed_a_ddl_takes_what_is_exact(
     target_url: str, statement: str | None, queries: Sequence[str], why: str | None
 ) -> None:
     with opened(target_url) as target:
@@ -269,7 +269,7 @@ def test_a_table_that_missed_a_ddl_takes_what_it_can_take_exactly(
                 run(here, *texts)
 
 
-def test_a_type_that_a_person_gave_a_column_stops_its_change_alone(postgresql_url: str) -> None:
+def test_a_type_given_by_a_person_stops_only_its_columns_change(postgresql_url: str) -> None:
     with opened(postgresql_url) as target:
         here = snapshot(target, ACCOUNTS, "declared")
         execute(target, "ALTER TABLE accounts ALTER COLUMN owner TYPE varchar(99)")
@@ -285,7 +285,7 @@ def run_at(here: Bank, ts: int, query: str) -> None:
 
 
 @pytest.mark.parametrize("server", ["mariadb", "mysql", "tidb"])
-def test_what_the_catalog_showed_for_one_ddl_is_not_upstreams_for_the_next(
+def test_the_catalog_of_one_ddl_is_not_upstreams_for_the_next(
     server: str, request: pytest.FixtureRequest
 ) -> None:
     with opened(request.getfixturevalue(f"{server}_url")) as target:

@@ -113,7 +113,7 @@ INSTEAD = replace(entry(LATER.query, "y", 4), instead="SELECT 1")
     ],
     ids=["a swap", "a later one", "of an operator", "another DDL", "broken first", "broken second"],
 )
-def test_renames_that_follow_each_other_at_one_commit_ts_are_one_statement(
+def test_renames_in_a_row_at_one_commit_ts_are_one_statement(
     by_itself: Bank, pending: list[LedgerEntry], sizes: list[int]
 ) -> None:
     with by_itself.target.transaction():
@@ -137,7 +137,7 @@ def test_a_swap_takes_a_marker_along(by_itself: Bank) -> None:
     ("in_the_way", "why"),
     [("CREATE TABLE x (id INT)", "x.*both exist"), ("DROP TABLE log", 'there is no "log"')],
 )
-def test_no_table_is_renamed_unless_the_names_are_as_they_should_be(
+def test_no_table_is_renamed_unless_the_names_are_as_expected(
     by_itself: Bank, in_the_way: str, why: str
 ) -> None:
     by_itself.target.execute(in_the_way)
@@ -165,7 +165,8 @@ def test_a_swap_is_one_statement_where_ddl_commits_by_itself(target_url: str) ->
         assert markers(target) == []
 
 
-def test_a_crash_at_any_statement_of_a_swap_is_healed_by_a_restart(target_url: str) -> None:
+@pytest.mark.slow
+def test_a_restart_completes_a_swap_that_a_crash_cut_anywhere(target_url: str) -> None:
     for before, crashed in crashes(target_url):
         two_tables(before)
 
@@ -214,7 +215,7 @@ def test_a_consumer_that_was_overtaken_does_not_swap_again(
     ("in_the_way", "why"),
     [("CREATE TABLE x (id INT)", "both exist"), ("DROP TABLE log", "there is no `.*`.`log`")],
 )
-def test_names_that_are_not_as_they_should_be_stop_before_any_rename(
+def test_unexpected_names_stop_before_any_rename(
     request: pytest.FixtureRequest, server: str, in_the_way: str, why: str
 ) -> None:
     with opened(request.getfixturevalue(f"{server}_url")) as target:

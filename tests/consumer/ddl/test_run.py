@@ -60,7 +60,7 @@ def states(here: Bank) -> list[str]:
     return [entry.state for entry in here.store.ledger.entries()]
 
 
-def test_the_ddl_of_one_commit_ts_run_in_the_order_of_their_first_copies() -> None:
+def test_ddl_of_one_commit_ts_run_in_the_order_of_first_copies() -> None:
     one, two = Ddl("a", "t", "DROP TABLE t", 7), Ddl("b", "t", "DROP TABLE t", 7, kind=4)
     seen = [SeenDdl(two, "y", 3), SeenDdl(one, "y", 9), SeenDdl(one, "x", 12), SeenDdl(two, "y", 8)]
     assert ddl.entries(seen) == [
@@ -216,7 +216,7 @@ def test_the_consumers_own_tables_are_out_of_reach(target_url: str, query: str) 
         assert here.store.read() == here.new
 
 
-def test_a_ddl_that_the_target_refuses_leaves_nothing_and_can_be_tried_again(
+def test_a_ddl_that_the_target_refuses_leaves_nothing(
     target_url: str,
 ) -> None:
     with opened(target_url) as target:
@@ -235,7 +235,7 @@ def apply_texts(target: Target, texts: Sequence[str]) -> None:
         target.connection.exec_driver_sql(text, None, {"no_parameters": True})
 
 
-def test_a_ddl_that_the_user_may_not_run_stops_before_those_that_follow(
+def test_a_ddl_without_permission_stops_before_those_that_follow(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried: list[int] = []
@@ -277,7 +277,7 @@ COLUMNS = "id INT PRIMARY KEY, owner VARCHAR(20)"
         ),
     ],
 )
-def test_create_of_a_table_that_is_there_needs_an_equal_empty_one(
+def test_create_of_an_existing_table_needs_an_equal_empty_one(
     target_url: str, body: str, emptied: bool, why: str | None
 ) -> None:
     with opened(target_url) as target:
@@ -302,6 +302,7 @@ THREE = (
 )
 
 
+@pytest.mark.slow
 def test_a_crash_at_any_statement_is_healed_by_a_restart(target_url: str) -> None:
     for before, crashed in crashes(target_url):
         crashed(lambda before=before: apply(before, *THREE))  # type: ignore[misc]
@@ -357,9 +358,7 @@ def test_what_a_target_needs_before_its_ddl_runs_once_in_the_cut(
         ("CREATE DATABASE seen", []),
     ],
 )
-def test_a_ddl_waits_for_others_at_the_tables_and_views_that_it_names(
-    query: str, relations: list[str]
-) -> None:
+def test_a_ddl_waits_for_others_of_its_tables_and_views(query: str, relations: list[str]) -> None:
     statement = parse_ddl(query, "bank")
     assert [".".join(name) for name in ddl._relations(statement)] == relations
 

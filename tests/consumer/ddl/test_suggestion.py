@@ -133,7 +133,7 @@ def test_a_schema_that_is_missing_is_to_be_created(postgresql_url: str) -> None:
         assert target.describe("shop", "a") is not None
 
 
-def test_a_view_of_somebody_else_is_not_broken_by_what_is_suggested(sqlite_url: str) -> None:
+def test_a_suggestion_does_not_break_the_view_of_somebody_else(sqlite_url: str) -> None:
     with opened(sqlite_url) as target:
         _, said = stopped(target, REBUILT, "CREATE VIEW mine AS SELECT owner FROM {t}")
         assert "perhaps" not in said

@@ -79,9 +79,7 @@ def created_by_operator(upstream: Upstream, by: str) -> None:
 
 
 @pytest.mark.parametrize("by", ["--ddl-done", "--ddl-run"])
-def test_the_view_of_an_operator_survives_what_it_is_not_in_the_way_of(
-    upstream: Upstream, by: str
-) -> None:
+def test_an_operators_view_survives_where_it_is_not_in_the_way(upstream: Upstream, by: str) -> None:
     created_by_operator(upstream, by)
     upstream("ALTER TABLE t ADD COLUMN b INT NOT NULL DEFAULT 7")
     assert upstream.rows() == [(1,), (3,)]
@@ -102,7 +100,7 @@ def test_the_view_of_an_operator_survives_what_it_is_not_in_the_way_of(
         ("RENAME TABLE t TO u", "drop it, and create it again afterwards"),
     ],
 )
-def test_the_view_of_an_operator_is_never_dropped_for_a_change_of_its_table(
+def test_a_table_change_never_drops_the_view_of_an_operator(
     upstream: Upstream, by: str, query: str, why: str
 ) -> None:
     created_by_operator(upstream, by)
@@ -115,7 +113,7 @@ def test_the_view_of_an_operator_is_never_dropped_for_a_change_of_its_table(
     assert upstream.rows() == [(1,), (3,)]
 
 
-def test_the_view_of_an_operator_in_place_of_one_that_could_be_created_is_left_alone(
+def test_an_operators_view_for_a_creatable_one_is_left_alone(
     upstream: Upstream,
 ) -> None:
     upstream.by_hand("CREATE VIEW {v} AS SELECT id FROM {t} WHERE a <> 2")
@@ -125,7 +123,7 @@ def test_the_view_of_an_operator_in_place_of_one_that_could_be_created_is_left_a
     assert upstream.rows() == [(1,), (3,)]
 
 
-def test_a_view_that_an_operator_replaced_by_one_of_other_columns_is_left_alone(
+def test_an_operators_view_of_other_columns_is_left_alone(
     upstream: Upstream,
 ) -> None:
     upstream("CREATE VIEW v AS SELECT id FROM t WHERE a > 0")
@@ -135,7 +133,7 @@ def test_a_view_that_an_operator_replaced_by_one_of_other_columns_is_left_alone(
     assert upstream.rows() == [(1,), (3,)]
 
 
-def test_upstream_replaces_and_drops_what_an_operator_created_in_its_place(
+def test_upstream_replaces_and_drops_an_operators_view(
     upstream: Upstream,
 ) -> None:
     created_by_operator(upstream, "--ddl-done")
@@ -164,7 +162,7 @@ def test_a_view_that_could_not_be_created_again_stops_the_ddl(upstream: Upstream
     assert upstream.rows() == [(2,), (3,)]
 
 
-def test_a_star_is_the_columns_that_the_table_had_when_the_view_was_created(
+def test_a_star_is_the_tables_columns_when_the_view_was_created(
     upstream: Upstream,
 ) -> None:
     upstream("CREATE VIEW v AS SELECT * FROM t WHERE a > 2")

@@ -113,7 +113,7 @@ def test_layouts_that_came_twice_are_known_to_be_the_same(change: str, alike: bo
     assert unpacked.cache_info().misses == 0
 
 
-def test_where_they_were_made_only_the_very_same_items_are_known_to_be_the_same() -> None:
+def test_in_their_process_only_identical_items_are_the_same() -> None:
     items = [Item(), Item()]
     layouts = PickledInBlocks(items)
     assert layouts == PickledInBlocks(items, layouts)

@@ -14,7 +14,7 @@ def versions(schemas: Schemas) -> list[tuple[int | None, int | None]]:
     return [(table.version, table.table_id) for table in schemas.tables]
 
 
-def test_the_tuple_for_the_jobs_is_the_same_until_something_is_new() -> None:
+def test_the_tuple_for_jobs_is_the_same_until_a_schema_is_new() -> None:
     schemas = Schemas(OPTIONS, [TABLE])
     first = schemas.tables
     schemas.learn([replace(TABLE)])

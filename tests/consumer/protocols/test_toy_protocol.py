@@ -79,7 +79,7 @@ def test_a_protocol_of_others_is_applied(
     assert rows == [(1, "bear"), (2, "kite")]
 
 
-def test_an_exception_of_their_decoder_stops_at_once_with_its_place(
+def test_an_exception_of_a_foreign_decoder_stops_with_its_place(
     options: Settings, mock_kafka: brokers.Mock, spark: SparkSession
 ) -> None:
     texts = [(1, f"row {BASE + 20} 1 car"), (1, f"row {BASE + 20} secret bear")]

@@ -28,7 +28,7 @@ def test_a_cut_holds_its_begin_and_not_its_end(
     assert (cut.replays, progress.least_later) == (replays, later)
 
 
-def test_a_replay_in_a_new_partition_is_one_if_it_was_sent_after_the_proof() -> None:
+def test_a_replay_in_a_new_partition_is_sent_after_the_proof() -> None:
     job = job_of(options_for("canal-json", clock_skew=2.0), {}, begin=5, end=9)
     cut = CutRange(replace(job, joined=frozenset([PLACE]), proof_time=1000))
     progress = PartitionProgress(PLACE, 0, 50, 33)

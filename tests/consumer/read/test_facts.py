@@ -62,7 +62,7 @@ def remains(fold: Fold) -> list[tuple[int, bool]]:
         ([gone(5), gone(5)], (5, False), 1),
     ],
 )
-def test_the_greatest_fact_of_a_key_remains_and_copies_are_counted(
+def test_the_greatest_fact_of_a_key_remains_and_copies_count(
     fold: Fold, facts: list[Fact], remaining: tuple[int, bool], duplicates: int
 ) -> None:
     for fact in facts:
@@ -75,9 +75,7 @@ def test_the_greatest_fact_of_a_key_remains_and_copies_are_counted(
 
 
 @pytest.mark.parametrize("as_pieces", [False, True], ids=["decoded", "pieces"])
-def test_two_different_rows_of_one_key_and_commit_ts_are_a_conflict(
-    fold: Fold, as_pieces: bool
-) -> None:
+def test_two_different_rows_of_one_key_and_ts_are_a_conflict(fold: Fold, as_pieces: bool) -> None:
     known = (5, True, 0, 7, b"1,a") if as_pieces else held(5, "a")
     other = (5, True, 0, 8, b"1,b") if as_pieces else held(5, "b")
     fold.add(0, KEY, known, 10)
@@ -89,7 +87,7 @@ def test_two_different_rows_of_one_key_and_commit_ts_are_a_conflict(
     assert found.value.table == ("shop", "items")
 
 
-def test_rows_that_are_written_differently_but_mean_the_same_are_copies(fold: Fold) -> None:
+def test_rows_written_differently_of_the_same_meaning_are_copies(fold: Fold) -> None:
     fold.add(0, KEY, (5, True, 0, 7, b"1,a"), 10)
     fold.add(0, KEY, (5, True, 0, 8, b"1, a"), 10)
     assert fold.counts.duplicates[0] == 1

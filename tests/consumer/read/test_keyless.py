@@ -192,7 +192,7 @@ def test_with_steps_each_commit_ts_is_counted_apart() -> None:
     assert by_spark(facts, True, 2) == (expected, {})
 
 
-def test_what_was_sent_twice_counts_once_where_tikv_names_the_row() -> None:
+def test_a_duplicate_counts_once_where_tikv_names_the_row() -> None:
     first = [change(1, None, (1, "x"), b"r1"), change(1, None, (1, "x"), b"r2")]
     then = [change(2, (1, "x"), (2, "y"), b"r1")]
     facts = facts_of([first + then + first, first + then], steps=False)
@@ -200,7 +200,7 @@ def test_what_was_sent_twice_counts_once_where_tikv_names_the_row() -> None:
     assert by_spark(facts, False, 3) == (net({}, {ONE: 1, TWO: 1}), {0: 4})
 
 
-def test_what_was_sent_twice_counts_twice_where_nothing_names_the_row() -> None:
+def test_a_duplicate_counts_twice_where_nothing_names_the_row() -> None:
     facts = facts_of([[change(1, None, (1, "x"))], [change(1, None, (1, "x"))]], steps=False)
     assert by_the_driver(facts, False) == (net({}, {ONE: 2}), {})
 
@@ -489,7 +489,7 @@ def test_rows_that_are_not_there_stop_the_load_or_are_counted(target_url: str) -
 UNIQUE = replace(NOTES, name="unique", indexes=(Index("uk", ("a",), unique=True, primary=False),))
 
 
-def test_a_row_that_was_sent_twice_is_one_where_a_unique_key_wants_it_so(target_url: str) -> None:
+def test_a_duplicate_is_one_row_where_a_unique_key_wants_it_so(target_url: str) -> None:
     with created(target_url, UNIQUE) as (target, layout):
         insert(target, layout, [("1", "old"), (None, "x")])
         twice = payloads(layout, [("1", "new"), ("1", "new"), (None, "x")])
@@ -511,7 +511,7 @@ def laid_out(target: Target, source: Table, *at_least_once: str, deletes: bool =
 
 @pytest.mark.parametrize("accepted", ["shop.notes", "shop.n*", "*.*"])
 @pytest.mark.parametrize("deletes", [False, True])
-def test_a_table_without_a_key_is_taken_where_it_is_accepted_by_name(
+def test_a_keyless_table_is_taken_where_it_is_accepted_by_name(
     sqlite_url: str, accepted: str, deletes: bool
 ) -> None:
     with created(sqlite_url, NOTES) as (target, _):
@@ -544,7 +544,7 @@ def test_a_table_with_a_key_keeps_it_whatever_is_accepted(sqlite_url: str) -> No
             laid_out(target, replace(KEYED, handle_key=(), indexes=()), "*.*")
 
 
-def test_a_key_that_the_settings_name_has_the_case_of_the_messages(sqlite_url: str) -> None:
+def test_a_key_of_the_settings_has_the_case_of_the_messages(sqlite_url: str) -> None:
     with created(sqlite_url, KEYED) as (target, _):
         source = replace(KEYED, handle_key=(), indexes=())
         tables = TableLayouts(options("", keys={f"shop.{KEYED.name}": ("ID",)}), target)

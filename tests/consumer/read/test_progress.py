@@ -26,7 +26,7 @@ def test_where_a_partition_goes_on(
     assert restart_offset(end, stopped_at, above, later) == restart
 
 
-def test_the_first_record_of_a_later_cut_is_where_a_partition_goes_on() -> None:
+def test_a_partition_continues_at_the_first_later_record() -> None:
     progress = PartitionProgress(("t", 0), 0, end=50, position=0)
     progress.keep(7)
     progress.keep(9)

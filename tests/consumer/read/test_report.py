@@ -38,7 +38,7 @@ def test_every_part_of_a_report_arrives() -> None:
     assert all(getattr(FULL, f.name) != getattr(empty, f.name) for f in fields(Report))
 
 
-def test_a_report_names_only_so_many_tables_that_the_filter_leaves_out() -> None:
+def test_a_report_limits_how_many_tables_left_out_it_names() -> None:
     report = Report()
     for number in [*range(30), 0, 29]:
         report.leave_out(("shop", f"t{number}"))

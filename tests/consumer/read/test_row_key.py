@@ -54,7 +54,7 @@ def test_a_text_that_is_no_value_is_refused(text: str, type_: ColumnType) -> Non
         value_of(text, type_)
 
 
-def test_a_value_is_shown_without_control_characters_and_bytes_by_their_digits() -> None:
+def test_a_value_is_shown_with_bytes_and_controls_as_digits() -> None:
     shown = [text_of(value) for value in (None, b"\xff", Decimal("1E+2"), "a\x1b[1m", 2**64 - 1)]
     assert shown == [None, "0xff", "100", "a\\u001b[1m", "18446744073709551615"]
 

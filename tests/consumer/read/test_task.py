@@ -171,7 +171,7 @@ def corrupted(number: int) -> RowChange:
     return replace(change, corrupted=True)
 
 
-def test_rows_that_differ_from_their_checksums_are_counted_and_the_first_of_them_told() -> None:
+def test_wrong_checksums_are_counted_and_the_first_is_told() -> None:
     options = options_for("canal-json", on_corruption="warn")
     job = job_of(options, tables_in(decoded(options, [(None, row(1))])))
     reading = Reading(job, [WHOLE])
@@ -202,7 +202,7 @@ def test_what_was_flushed_is_not_held_any_more() -> None:
     assert (reading.fold.bytes, [*reading.fold.flush()]) == (0, [])
 
 
-def test_rows_of_tables_that_are_set_aside_or_left_out_are_counted_and_not_read() -> None:
+def test_rows_of_quarantined_or_left_out_tables_are_only_counted() -> None:
     tables = tables_in(decoded(OPTIONS, [(None, row(1))]))
     aside = replace(job_of(OPTIONS, tables), set_aside=frozenset({("d", "t")}))
     out = job_of(options_for("canal-json", filter=("*.*", "!d.*")), tables)
@@ -259,7 +259,7 @@ def test_a_row_that_lacks_its_schema_is(
         ((6, 4, 3), 1, WHOLE.end, 2),
     ],
 )
-def test_what_is_beside_the_cut_is_counted_or_kept_also_where_it_is_read_fast(
+def test_a_fast_reader_counts_and_keeps_what_is_outside_the_cut(
     commit_ts: Sequence[int], facts: int, restart: int, replays: int
 ) -> None:
     records = [(None, row(number)) for number in commit_ts]
@@ -379,7 +379,7 @@ def test_a_ddl_is_stale(commit_ts: int, joins: bool, stale: list[int]) -> None:
 
 
 @pytest.mark.parametrize(("way", "facts"), [("net", 1), ("transactions", 2)])
-def test_each_commit_of_a_row_is_kept_where_transactions_are_applied(way: str, facts: int) -> None:
+def test_each_commit_of_a_row_is_kept_if_apply_is_transactions(way: str, facts: int) -> None:
     options = options_for("canal-json", apply=way)
     records = [(None, row(1, commit_ts=7)), (None, row(1, commit_ts=8))]
     job = job_of(options, tables_in(decoded(options, records)))

@@ -161,7 +161,7 @@ def test_rows_of_keys_that_one_task_sent_are_not_copied() -> None:
     assert [chunk.buffers()[2].address for chunk in whole.chunks] == sent
 
 
-def test_rows_of_a_table_without_a_key_are_counted_beside_staged_ones() -> None:
+def test_rows_of_a_keyless_table_are_counted_besides_staged_ones() -> None:
     facts = table_of([(0, b"a", 1, True), (1, b"r", 1, True)])
     staged = facts.append_column(WITH_STAGE.field(STAGE), pa.array([7, None], pa.int64()))
     folded = fold(staged, steps=False, keyless=(1,)).facts
@@ -170,7 +170,7 @@ def test_rows_of_a_table_without_a_key_are_counted_beside_staged_ones() -> None:
     assert folded[STAGE].to_pylist() == [7, None]
 
 
-def test_of_staged_rows_those_are_published_that_no_later_one_supersedes() -> None:
+def test_staged_rows_are_published_unless_a_later_one_supersedes() -> None:
     facts = table_of(
         [(0, b"a", 1, True), (0, b"b", 1, True), (0, b"b", 2, True), (1, b"c", 1, True)]
     )
@@ -233,7 +233,7 @@ def test_sparks_fold_counts_the_facts_that_it_took() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 10])
-def test_both_folds_find_two_different_rows_of_one_key_and_commit_ts(size: int) -> None:
+def test_both_folds_find_different_rows_of_one_key_and_commit_ts(size: int) -> None:
     facts = table_of([(0, b"a", 1, True), (0, b"b", 2, True), (0, b"b", 2, True)])
     rows = pa.array([b"a", b"one", b"other"], pa.binary())
     facts = facts.set_column(4, SCHEMA.field("row"), rows)

@@ -198,6 +198,7 @@ def agree(world: World) -> list[Finding]:
     return findings
 
 
+@pytest.mark.slow
 @settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -218,6 +219,7 @@ def test_run_plan_and_check_agree_after_a_checkpoint(
         assert findings == []
 
 
+@pytest.mark.slow
 @settings(
     max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -114,7 +114,7 @@ def await_progress(feed: Changefeed, running: Cluster, driver: Driver) -> None:
         time.sleep(0.1)
 
 
-def test_a_cut_whose_executors_are_killed_while_it_is_read_ends_exactly(
+def test_a_cut_whose_executors_die_while_it_is_read_ends_exactly(
     killed: int,
     settings: dict[str, Any],
     mock_kafka: brokers.Mock,
@@ -136,7 +136,7 @@ def test_a_cut_whose_executors_are_killed_while_it_is_read_ends_exactly(
     assert (code, feed.is_whole()) == (0, True), text
 
 
-def test_a_cut_that_lies_on_executors_which_are_killed_while_it_is_applied_ends_exactly(
+def test_a_cut_whose_executors_die_during_its_apply_ends_exactly(
     way: str,
     mock_kafka: brokers.Mock,
     tmp_path: Path,
@@ -155,7 +155,7 @@ def test_a_cut_that_lies_on_executors_which_are_killed_while_it_is_applied_ends_
     assert (code, feed.is_whole()) == (0, True), text
 
 
-def test_a_cluster_without_workers_is_told_and_waited_for_until_sigterm(
+def test_a_cluster_without_workers_is_told_and_awaited(
     mock_kafka: brokers.Mock,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],

@@ -27,7 +27,7 @@ def test_the_share_of_a_job_s_tasks_is_reported_while_it_runs(spark: SparkSessio
     assert max(seen) <= 1.0
 
 
-def test_the_activity_tells_how_many_messages_of_its_cut_are_read() -> None:
+def test_the_activity_tells_how_many_messages_of_a_cut_are_read() -> None:
     monitor = Monitor("shop", "0.1.0")
     monitor.planned(CutActivity(1, 5, 1_000), {}, {})
     with monitor.at("reading", "the cut up to 5"):

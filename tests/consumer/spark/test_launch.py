@@ -74,7 +74,7 @@ def test_no_process_shows_a_secret_of_spark_and_no_file_stays(tmp_path: Path) ->
     assert [*tmp_path.glob("*-spark-*")] == []
 
 
-def test_the_files_are_for_this_user_alone_and_last_as_long_as_they_are_needed(
+def test_the_files_are_private_and_last_as_long_as_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--jars x.jar pyspark-shell")

@@ -70,7 +70,7 @@ def test_what_a_killed_session_left_is_removed_by_the_next_start(tmp_path: Path)
     assert [*temporary.iterdir()] == []
 
 
-def test_a_folder_is_removed_only_when_its_name_is_the_same_and_its_lock_is_free(
+def test_a_folder_is_removed_only_if_it_is_ours_and_not_locked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

@@ -31,7 +31,7 @@ def test_a_running_session_is_used_as_it_is(spark: SparkSession) -> None:
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
 
 
-def test_the_master_of_spark_submit_is_used_whatever_the_settings_name(
+def test_the_master_of_spark_submit_beats_that_of_the_settings(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = {"spark.master": "local[7]", "spark.task.cpus": "3"}
@@ -146,7 +146,7 @@ def test_the_reason_why_spark_does_not_start_is_reported(
     assert err == ""
 
 
-def test_the_tracebacks_of_workers_that_end_together_are_not_passed_on() -> None:
+def test_tracebacks_of_workers_that_end_together_are_not_shown() -> None:
     begin = "Traceback (most recent call last):\n"
     manager = '  File "pyspark.zip/pyspark/daemon.py", line 264, in manager\n'
     worker = '  File "pyspark.zip/pyspark/daemon.py", line 95, in worker\n'
@@ -178,7 +178,7 @@ print(len(came))
 """
 
 
-def test_sigterm_to_the_process_group_and_to_the_jvm_is_left_to_the_driver() -> None:
+def test_sigterm_to_the_group_and_the_jvm_is_left_to_the_driver() -> None:
     done = subprocess.run(
         [sys.executable, "-c", STOPPED],
         capture_output=True,

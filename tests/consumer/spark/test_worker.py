@@ -19,7 +19,7 @@ def _counts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays([pa.array(each) for each in counts], schema=COUNTS)
 
 
-def test_the_collector_does_not_walk_over_what_modules_hold_after_each_task(
+def test_the_collector_skips_what_modules_hold_after_each_task(
     spark: SparkSession,
 ) -> None:
     warm_up(spark, 1)
@@ -31,7 +31,7 @@ def test_the_collector_does_not_walk_over_what_modules_hold_after_each_task(
         assert count["walked"] < 10_000
 
 
-def test_a_worker_waits_for_no_database_or_broker_before_its_first_task() -> None:
+def test_a_worker_waits_for_no_server_before_its_first_task() -> None:
     program = "import ticdc_consumer.spark.jobs, sys; print(*sys.modules)"
     process = subprocess.run(
         [sys.executable, "-c", program], check=True, capture_output=True, text=True

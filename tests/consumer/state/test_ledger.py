@@ -346,7 +346,7 @@ def test_a_ddl_reads_the_ledger_once_in_a_session(target_url: str) -> None:
         assert reads == [2, 0, 0]
 
 
-def test_a_definition_is_parsed_when_it_is_asked_for_and_then_once(
+def test_a_definition_is_parsed_once_when_it_is_asked_for(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parsed: list[str] = []
@@ -371,7 +371,7 @@ def test_a_definition_is_parsed_when_it_is_asked_for_and_then_once(
         assert parsed == ["b"]
 
 
-def test_the_tables_of_a_cut_are_recorded_a_hundred_by_a_statement(target_url: str) -> None:
+def test_the_tables_of_a_cut_are_recorded_100_by_a_statement(target_url: str) -> None:
     tables = [replace(ACCOUNTS, name=f"t{n}") for n in range(250)]
     names = [("bank", f"n{n}") for n in range(120)] + [("bank", "t7")]
     with opened(target_url) as target:

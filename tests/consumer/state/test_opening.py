@@ -18,7 +18,7 @@ class Nothing:
         return
 
 
-def test_what_passes_by_itself_ends_a_start_that_says_to_start_again(
+def test_a_passing_refusal_at_start_says_to_start_again(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def lost(*_: object) -> None:
@@ -33,7 +33,7 @@ def test_what_passes_by_itself_ends_a_start_that_says_to_start_again(
         start.__exit__(None, None, None)
 
 
-def test_a_consumer_that_begins_is_seen_before_it_asks_the_brokers(
+def test_a_starting_consumer_is_seen_before_it_asks_the_brokers(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else a command that waits for it would take it for ended, while they do not answer."""

@@ -4,7 +4,7 @@ from ticdc_consumer.state.releasing import TableStore
 from ticdc_consumer.state.store import Store
 
 
-def test_what_a_release_learns_of_tables_is_known_to_who_goes_on_after_it(sqlite_url: str) -> None:
+def test_what_a_release_learns_of_tables_is_known_to_the_next(sqlite_url: str) -> None:
     with opened(sqlite_url) as target:
         store = Store(target, CHANGEFEED)
         state = first(store, 1)

@@ -48,7 +48,7 @@ def test_a_commit_that_took_place_is_not_repeated(here: Bank) -> None:
     ("last", "doubt"),
     [(AWAY, False), (LOST, True)],
 )
-def test_the_last_of_all_attempts_says_whether_it_may_have_been_committed(
+def test_the_last_attempt_says_whether_it_may_be_committed(
     here: Bank, last: Exception, doubt: bool
 ) -> None:
     with pytest.raises(Unavailable, match="refused 2 times, last: ") as error:
@@ -57,7 +57,7 @@ def test_the_last_of_all_attempts_says_whether_it_may_have_been_committed(
 
 
 @pytest.mark.parametrize(("first", "asked"), [(AWAY, ["session"]), (LOST, ["happened"])])
-def test_a_refusal_has_the_session_seen_to_a_lost_commit_asks_whether_it_happened(
+def test_a_refusal_checks_the_session_a_lost_commit_is_looked_up(
     here: Bank, monkeypatch: pytest.MonkeyPatch, first: Exception, asked: list[str]
 ) -> None:
     seen: list[str] = []

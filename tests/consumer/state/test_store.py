@@ -86,7 +86,7 @@ def test_rows_wait_only_for_a_table_that_is_set_aside(target_url: str) -> None:
         assert [each.waiting for each in store.quarantine.tables()] == [3]
 
 
-def test_no_cut_goes_past_a_ddl_that_a_restore_made_pending_again(target_url: str) -> None:
+def test_no_cut_passes_a_ddl_that_a_restore_made_pending_again(target_url: str) -> None:
     ddl = LedgerEntry(120, 1, "bank", "t", "TRUNCATE TABLE t")
     with opened(target_url) as target, opened(target_url) as other:
         store = Store(target, CHANGEFEED)
@@ -123,7 +123,7 @@ def test_only_positions_that_change_are_written(target_url: str) -> None:
         assert sum("ticdc_offset" in statement for statement in ran) == 2
 
 
-def test_a_thousand_positions_of_a_hundred_topics_move_in_one_statement(target_url: str) -> None:
+def test_1000_positions_of_100_topics_move_in_one_statement(target_url: str) -> None:
     with opened(target_url) as target:
         store = Store(target, CHANGEFEED)
         old = first(store, 1)
@@ -140,7 +140,7 @@ def test_a_thousand_positions_of_a_hundred_topics_move_in_one_statement(target_u
             old = new
 
 
-def test_a_first_checkpoint_is_replaced_by_the_consumer_that_has_it(target_url: str) -> None:
+def test_a_first_checkpoint_is_replaced_by_its_consumer(target_url: str) -> None:
     with opened(target_url) as target:
         store = Store(target, CHANGEFEED)
         old = first(store, 0, a=0, b=0)
@@ -170,7 +170,7 @@ def test_changefeeds_of_one_target_do_not_touch_each_other(target_url: str) -> N
         assert two.changefeeds() == ["Feed", "feed"]
 
 
-def test_where_there_is_no_checkpoint_those_of_other_changefeeds_are_named(
+def test_without_a_checkpoint_those_of_others_are_named(
     sqlite_url: str,
 ) -> None:
     with opened(sqlite_url) as target, opened(sqlite_url) as other:
@@ -185,7 +185,7 @@ def test_where_there_is_no_checkpoint_those_of_other_changefeeds_are_named(
         assert str(store.unknown()) == words.format(known)
 
 
-def test_the_end_of_a_changefeed_removes_what_the_target_holds_of_it_alone(
+def test_the_end_of_a_changefeed_removes_only_what_is_its_own(
     target_url: str,
 ) -> None:
     with opened(target_url) as target, opened(target_url) as other:
@@ -287,7 +287,7 @@ def test_of_two_first_starts_one_is_refused(target_url: str) -> None:
         (False, Unavailable, "it is not known whether its first checkpoint was written"),
     ],
 )
-def test_a_first_start_that_loses_its_session_looks_whether_another_began(
+def test_a_first_start_that_loses_its_session_looks_for_another(
     sqlite_url: str,
     monkeypatch: pytest.MonkeyPatch,
     faster: bool,
@@ -343,7 +343,7 @@ def test_a_first_start_is_over_once_its_checkpoint_is_written(target_url: str) -
     ("generation", "owner", "other"),
     [(1, "older", False), (1, "mine", False), (2, "mine", False), (2, "newer", True)],
 )
-def test_a_consumer_that_began_later_has_raised_the_generation_from_another_session(
+def test_a_later_consumer_has_raised_the_generation_elsewhere(
     sqlite_url: str, generation: int, owner: str, other: bool
 ) -> None:
     with opened(sqlite_url) as target:
@@ -355,7 +355,7 @@ def test_a_consumer_that_began_later_has_raised_the_generation_from_another_sess
         assert store.lease._other_began() == other
 
 
-def test_what_stops_a_consumer_that_was_overtaken_is_the_newer_ones_work(sqlite_url: str) -> None:
+def test_an_overtaken_consumer_is_stopped_by_the_newer_ones_work(sqlite_url: str) -> None:
     with opened(sqlite_url) as target, opened(sqlite_url) as other:
         older = Store(target, CHANGEFEED)
         first(older)
@@ -397,7 +397,7 @@ def test_a_consumer_stopped_inside_its_transaction_is_overtaken(server_url: str)
         assert newer.read() == started
 
 
-def test_a_changefeed_that_is_ended_while_a_consumer_begins_is_not_begun_anew(
+def test_a_changefeed_ended_during_a_start_is_not_begun_again(
     server_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It would begin at `from_ts`, below what the tables hold."""
@@ -438,6 +438,7 @@ def test_of_two_that_take_it_over_at_once_the_slower_one_is_told(
         write(newer, old, replace(old, resolved_ts=150))
 
 
+@pytest.mark.slow
 def test_a_lock_on_the_file_cannot_be_taken_away(sqlite_url: str) -> None:
     with opened(sqlite_url) as target, opened(sqlite_url) as other:
         older, newer = Store(target, CHANGEFEED), Store(other, CHANGEFEED)
@@ -450,7 +451,7 @@ def test_a_lock_on_the_file_cannot_be_taken_away(sqlite_url: str) -> None:
         assert newer.start(IMPATIENT) == replace(old, generation=2, resolved_ts=150)
 
 
-def test_a_checkpoint_that_something_else_moved_is_not_a_newer_consumer(target_url: str) -> None:
+def test_a_checkpoint_moved_by_a_stranger_is_no_newer_consumer(target_url: str) -> None:
     with opened(target_url) as target:
         store = Store(target, CHANGEFEED)
         old = first(store, 100)
@@ -511,7 +512,7 @@ def test_a_fenced_consumer_does_not_resolve_an_unknown_commit(
             store.resolve_unknown(old, new)
 
 
-def test_a_server_that_refuses_the_session_for_a_while_is_reached_again(
+def test_a_server_that_refuses_for_a_while_is_reached_again(
     target_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unreachable() -> None:
@@ -529,7 +530,7 @@ def test_a_server_that_refuses_the_session_for_a_while_is_reached_again(
         write(store, old, replace(old, resolved_ts=150))
 
 
-def test_a_server_that_is_away_is_waited_for_and_the_wait_is_told_every_half_minute(
+def test_a_wait_for_a_server_is_told_every_half_minute(
     target_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     slept: list[float] = []
@@ -603,7 +604,7 @@ def lose_the_commit(patch: pytest.MonkeyPatch, target: Target, url: str, committ
     patch.setattr(target, "execute", lossy)
 
 
-def test_a_crash_while_taking_over_leaves_the_changefeed_to_the_next(target_url: str) -> None:
+def test_a_crash_while_taking_over_leaves_the_feed_to_the_next(target_url: str) -> None:
     for here, crashed in crashes(target_url):
         again = Store(here.target, CHANGEFEED)
         expected = (2, 3) if crashed(lambda again=again: again.start(IMPATIENT)) else (3,)  # type: ignore[misc]
@@ -624,7 +625,7 @@ def test_a_crash_while_taking_over_leaves_the_changefeed_to_the_next(target_url:
         ({"time_zone": "Asia/Shanghai"}, 'time_zone was "UTC" and is "Asia/Shanghai"'),
     ],
 )
-def test_a_change_of_scope_is_refused_with_what_changed_and_how_to_go_on(
+def test_a_change_of_scope_is_refused_with_what_changed(
     sqlite_url: str, changed: dict[str, object], words: str
 ) -> None:
     with opened(sqlite_url) as target:
@@ -677,7 +678,8 @@ def test_no_secret_is_in_the_checkpoint() -> None:
     assert "hush" not in repr(Checkpoint.first(secret, 1, {}))
 
 
-def test_a_start_that_the_target_refuses_at_any_statement_says_to_start_again(
+@pytest.mark.slow
+def test_a_start_refused_at_any_statement_says_to_start_again(
     sqlite_url: str,
 ) -> None:
     with opened(sqlite_url) as target:

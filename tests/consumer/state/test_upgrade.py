@@ -167,7 +167,7 @@ def test_tables_of_an_older_release_are_migrated(target_url: str, version: int) 
         assert [basis for (basis,) in kept] == ["applied"]
 
 
-def test_where_rows_of_older_definitions_go_is_known_by_their_routes(target_url: str) -> None:
+def test_routes_tell_where_rows_of_older_definitions_go(target_url: str) -> None:
     with opened(target_url) as target:
         load(target, 1)
         store = Store(target, CHANGEFEED)
@@ -178,6 +178,7 @@ def test_where_rows_of_older_definitions_go_is_known_by_their_routes(target_url:
         assert others == ((("shop", "t"),) if target.dialect == "sqlite" else ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", OLDER)
 def test_a_migration_that_was_interrupted_is_completed(
     target_url: str, version: int, long: bool
@@ -218,7 +219,7 @@ def test_what_only_reads_takes_older_tables_and_leaves_them(target_url: str, ver
         assert contents(target) == before
 
 
-def test_tables_that_are_too_old_to_be_read_wait_for_the_first_run(
+def test_tables_too_old_to_be_read_wait_for_the_first_run(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with opened(sqlite_url) as target:
@@ -288,6 +289,7 @@ def test_a_newer_release_that_migrates_during_a_start_is_noticed(
         assert generations(target) == {CHANGEFEED: 1}
 
 
+@pytest.mark.slow
 def test_an_interrupted_migration_is_completed_by_the_next_start(
     target_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -366,7 +368,7 @@ def together(*works: Callable[[], None]) -> Iterator[list[Exception]]:
 
 
 @pytest.mark.parametrize("others", [CHANGEFEED, "Feed"])
-def test_two_that_start_at_once_on_older_tables_migrate_them_once(
+def test_two_starts_at_once_on_older_tables_migrate_them_once(
     target_url: str, others: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with opened(target_url) as target:
@@ -395,7 +397,7 @@ def test_two_that_start_at_once_on_older_tables_migrate_them_once(
         assert generations(target) == expected
 
 
-def test_a_migration_fences_the_older_consumers_of_all_changefeeds(
+def test_a_migration_fences_the_older_consumers_of_all_feeds(
     target_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with opened(target_url) as target, opened(target_url) as other:
@@ -417,7 +419,7 @@ def test_a_migration_fences_the_older_consumers_of_all_changefeeds(
 
 
 @pytest.mark.parametrize("server", ["postgresql", "mariadb", "mysql", "tidb"])
-def test_a_consumer_of_another_changefeed_that_hangs_does_not_hold_a_migration_up(
+def test_a_consumer_that_hangs_does_not_hold_a_migration_up(
     request: pytest.FixtureRequest, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url: str = request.getfixturevalue(f"{server}_url")
@@ -439,7 +441,7 @@ HALF_OPEN = {
 
 
 @pytest.mark.parametrize("work", HALF_OPEN)
-def test_a_connection_that_hangs_at_the_commit_that_creates_is_ended(
+def test_a_connection_that_hangs_at_the_creating_commit_is_ended(
     postgresql_url: str, work: str
 ) -> None:
     with opened(postgresql_url) as hanging, opened(postgresql_url) as target:

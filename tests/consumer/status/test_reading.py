@@ -217,7 +217,7 @@ def test_figures_say_since_when_they_count() -> None:
     ]
 
 
-def test_a_changefeed_that_never_started_is_told_beside_those_that_did(
+def test_a_changefeed_that_never_started_is_told_beside_others(
     target: Target, target_url: str
 ) -> None:
     with pytest.raises(Stop, match=r"other has no checkpoint in the target; its first run"):
@@ -227,7 +227,7 @@ def test_a_changefeed_that_never_started_is_told_beside_those_that_did(
         status.read(target, options(target_url, "other"))
 
 
-def test_virtual_columns_that_the_target_lacks_are_told_with_the_reason(
+def test_virtual_columns_that_the_target_lacks_have_their_reason(
     target: Target, target_url: str
 ) -> None:
     store = begun(target, options(target_url))
@@ -252,7 +252,7 @@ def test_virtual_columns_that_the_target_lacks_are_told_with_the_reason(
     assert (shown["column"], shown["unique_keys"]) == ("d", ["u"])
 
 
-def test_a_virtual_column_that_a_snapshots_table_did_not_get_is_told(
+def test_a_virtual_column_that_a_snapshots_table_lacks_is_told(
     target: Target, target_url: str
 ) -> None:
     store = begun(target, options(target_url))

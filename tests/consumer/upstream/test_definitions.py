@@ -29,7 +29,7 @@ def test_labels_are_those_of_the_timestamp(tidb: Upstream) -> None:
     assert definition_at(tidb.url, of, after).column("e").type.elements == ("b", "a", "c")
 
 
-def test_a_removed_snapshot_is_not_needed_where_no_ddl_came_since(
+def test_a_removed_snapshot_is_not_needed_without_a_later_ddl(
     tidb: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tidb.execute("CREATE TABLE t (id INT PRIMARY KEY, e ENUM('a','b'))")

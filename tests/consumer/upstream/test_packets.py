@@ -88,7 +88,7 @@ def test_a_row_may_take_more_than_one_packet(monkeypatch: pytest.MonkeyPatch) ->
     ]
 
 
-def test_a_batch_has_as_many_rows_as_are_asked_for_and_no_more_bytes_than_it_may(
+def test_a_batch_keeps_to_its_rows_and_its_bytes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(packets, "BATCH", 20)

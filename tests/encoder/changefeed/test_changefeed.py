@@ -130,7 +130,7 @@ def test_the_old_architecture_sends_the_same_canal_json(variant: Variant) -> Non
     [v for v in variants("keys", "types", "workload", "splits") if v.name.startswith("classic.")],
     ids=lambda variant: f"{variant.scenario}-{variant.name}",
 )
-def test_the_old_architecture_sends_the_same_rows_in_the_same_order_of_kinds(
+def test_the_old_architecture_sends_the_same_rows_by_kind(
     variant: Variant,
 ) -> None:
     """Its sort is not stable above 12 rows, and its row ids are not known: the rows of one kind,
@@ -193,7 +193,7 @@ def test_the_filter_holds_for_rows_and_ddl() -> None:
     assert len(changefeed.ddl(Ddl("shop", "", "CREATE DATABASE shop", 5))) == 1
 
 
-def test_a_resolved_ts_goes_to_every_partition_of_every_topic_in_use() -> None:
+def test_a_resolved_ts_goes_to_every_partition_of_every_topic() -> None:
     config = {
         "sink": {"dispatchers": [{"matcher": ["shop.*"], "topic": "t_{table}"}]},
     }
@@ -260,7 +260,7 @@ def test_dropping_a_database_ends_its_topics() -> None:
     assert set(changefeed.topics) == {"orders"}
 
 
-def test_the_ddl_that_takes_the_last_valid_key_is_sent_by_the_old_architecture_only() -> None:
+def test_only_the_old_architecture_sends_a_last_valid_keys_drop() -> None:
     dropped = Ddl("shop", "orders", "ALTER TABLE orders DROP PRIMARY KEY", 10)
     bare = parse_create_table("create table orders (id int, v int)", "shop")
     ddl = Ddl(dropped.schema, dropped.table, dropped.query, 10, 33, bare)
@@ -283,7 +283,7 @@ def test_open_protocol_rows_wait_for_their_batch() -> None:
     assert changefeed.flush() == []
 
 
-def test_the_new_architecture_heeds_output_old_value_from_8_5_6_on() -> None:
+def test_the_new_architecture_heeds_output_old_value_from_8_5_6() -> None:
     uri = "kafka://b/t?protocol=open-protocol&partition-num=1&max-batch-size=1"
     update = Transaction(9, (RowChange(ORDERS, 9, {"id": 1, "v": 1}, {"id": 1, "v": 2}),))
     config = {"sink": {"open": {"output-old-value": False}}}
@@ -540,7 +540,7 @@ BY_INDEX = {"matcher": ["*.*"], "partition": "index-value", "index": "u"}
 
 @pytest.mark.parametrize("raw", [False, True])
 @pytest.mark.parametrize("dispatcher", [COLUMNS, BY_INDEX])
-def test_an_update_that_moves_between_partitions_is_split_where_that_is_asked_for(
+def test_an_update_across_partitions_is_split_where_asked_for(
     dispatcher: dict[str, Any], raw: bool
 ) -> None:
     table = parse_create_table(
@@ -568,7 +568,7 @@ def test_an_update_that_moves_between_partitions_is_split_where_that_is_asked_fo
 
 
 @pytest.mark.parametrize("dispatcher", [COLUMNS, BY_INDEX])
-def test_the_delete_of_an_update_with_changed_columns_alone_goes_by_the_whole_old_row(
+def test_a_split_delete_of_changed_columns_goes_by_the_whole_row(
     dispatcher: dict[str, Any],
 ) -> None:
     table = parse_create_table(
@@ -588,7 +588,7 @@ def test_the_delete_of_an_update_with_changed_columns_alone_goes_by_the_whole_ol
         changefeed.encode(Transaction(5, (RowChange(table, 5, {"id": 1}, None),)))
 
 
-def test_rows_of_one_kind_are_in_the_order_of_their_clustered_key() -> None:
+def test_rows_of_one_kind_follow_their_clustered_key() -> None:
     changes = [RowChange(ORDERS, 5, None, {"id": n, "v": 0}) for n in (3, -1, 2)]
     changes += [RowChange(ORDERS, 5, {"id": n, "v": 0}, None) for n in (9, 8)]
     messages = Changefeed(URI).encode(Transaction(5, tuple(changes)))

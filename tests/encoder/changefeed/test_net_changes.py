@@ -80,9 +80,7 @@ def test_the_changes_of_a_row_are_one(
 
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("room", [1, 100])
-def test_an_old_row_without_the_columns_that_did_not_change_is_completed(
-    name: str, room: int
-) -> None:
+def test_an_old_row_of_changed_columns_only_is_completed(name: str, room: int) -> None:
     table = TABLES[name]
     changes = [
         RowChange(table, 5, {"u": 1}, {"id": 1, "u": 2, "v": 7}),
@@ -94,7 +92,7 @@ def test_an_old_row_without_the_columns_that_did_not_change_is_completed(
 
 @pytest.mark.parametrize("room", [1, 100])
 @pytest.mark.parametrize("name", ["nonclustered", "unique"])
-def test_a_delete_of_the_handle_key_alone_is_of_the_row_that_has_it(name: str, room: int) -> None:
+def test_a_delete_of_a_handle_key_is_of_the_row_that_has_it(name: str, room: int) -> None:
     table = TABLES[name]
     gone = RowChange(table, 5, {"id": 1})
     assert not [*stored([change(table, None, A), gone], room)]

@@ -60,7 +60,7 @@ TWO_KEYS = T1.replace("b int", "b int, unique (b)")
         (TWO_KEYS, "default", "table"),
     ],
 )
-def test_the_default_goes_by_the_only_key_where_old_values_are_off(
+def test_the_default_uses_the_only_key_where_old_values_are_off(
     sql: str, rule: str, as_rule: str
 ) -> None:
     entry = Dispatcher.parse({"matcher": ["*.*"], "partition": rule})
@@ -99,7 +99,7 @@ VIRTUAL = "create table test.t1 (id int primary key, v int as (id + 1), a int, b
         ({"partition": "index-value"}, "id"),
     ],
 )
-def test_the_old_architecture_takes_another_column_behind_a_virtual_one(
+def test_the_old_architecture_is_one_off_after_a_virtual_column(
     entry: dict[str, Any], column: str
 ) -> None:
     change = inserted(VIRTUAL, id=1, a=20, b=30)
@@ -119,7 +119,7 @@ def without_matcher(entry: dict[str, Any]) -> dict[str, Any]:
         {"partition": "index-value", "index": "b"},
     ],
 )
-def test_a_virtual_column_behind_which_the_old_architecture_panics_is_refused(
+def test_a_virtual_column_that_stops_the_changefeed_is_refused(
     entry: dict[str, Any],
 ) -> None:
     old = Router([Dispatcher.parse({"matcher": ["*.*"], **entry})], "t", 16)

@@ -109,7 +109,7 @@ def test_all_names_are_qualified_if_one_changes_else_none() -> None:
     assert renamed("DROP TABLE u, v", "s", only_t) == "DROP TABLE u, v"
 
 
-def test_every_ddl_of_the_golden_data_is_the_same_statement_there_and_back() -> None:
+def test_every_golden_ddl_is_the_same_statement_there_and_back() -> None:
     def unprefixed(schema: str, table: str) -> tuple[str, str]:
         return schema[1:], table[1:]
 
@@ -222,7 +222,7 @@ def inserted(of: Table) -> Transaction:
     return Transaction(9, (RowChange(of, 9, None, {"id": 1}),))
 
 
-def test_two_tables_under_one_name_are_an_error_while_both_are_there() -> None:
+def test_two_tables_of_one_name_are_an_error_while_both_exist() -> None:
     changefeed = Changefeed(URI, routing({"target-schema": "all"}), **NEW)
     changefeed.encode(inserted(table("s1.t")))
     with pytest.raises(DefinitionError, match=r"s1\.t and s2\.t are both routed to all\.t"):

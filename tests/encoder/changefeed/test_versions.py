@@ -185,9 +185,7 @@ def test_a_version_without_raw_events_refuses_the_setting(version: str, protocol
 
 @pytest.mark.parametrize("raw", [False, True])
 @pytest.mark.parametrize("version", ["6.5.12", "7.1.6", "7.5.7", "7.5.8", "8.5.3", "8.5.8"])
-def test_a_row_that_leaves_a_clustered_key_is_split_by_tidb_whatever_is_set(
-    version: str, raw: bool
-) -> None:
+def test_tidb_always_splits_a_row_that_leaves_a_clustered_key(version: str, raw: bool) -> None:
     moved = change("1,10,0>2,10,0", CLUSTERED)
     assert sent(version, "canal-json", raw, (moved,)) == literal(
         "canal-json", ["1,10,0>", ">2,10,0"]
@@ -195,7 +193,7 @@ def test_a_row_that_leaves_a_clustered_key_is_split_by_tidb_whatever_is_set(
 
 
 @pytest.mark.parametrize("version", ["6.5.0", "7.1.1", "7.3.0"])
-def test_versions_that_split_nothing_send_a_clustered_keys_halves_too(version: str) -> None:
+def test_versions_that_split_nothing_send_clustered_keys_halves(version: str) -> None:
     moved = change("1,10,0>2,10,0", CLUSTERED)
     expected = literal("canal-json", ["1,10,0>", ">2,10,0"])
     assert sent(version, "canal-json", False, (moved,)) == expected

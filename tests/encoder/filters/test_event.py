@@ -135,7 +135,7 @@ WHOLE: list[tuple[dict[str, Any], str, list[str]]] = [
 
 
 @pytest.mark.parametrize(("settings", "version", "sent"), WHOLE)
-def test_an_update_that_is_ignored_whole_leaves_no_halves_from_8_5_8_on(
+def test_an_ignored_update_leaves_no_halves_from_8_5_8(
     settings: dict[str, Any], version: str, sent: list[str]
 ) -> None:
     changefeed = Changefeed(URI, filtered(settings), version, new_architecture=True)
@@ -254,7 +254,7 @@ def test_a_wrong_filter_is_refused_at_once(settings: dict[str, Any], message: st
     assert message in str(raised.value)
 
 
-def test_an_expression_over_a_column_that_is_not_there_stops_the_changefeed() -> None:
+def test_an_expression_over_a_missing_column_stops_the_feed() -> None:
     changefeed = Changefeed(URI, filtered({"ignore-insert-value-expr": "gone = 1"}))
     with pytest.raises(ConfigError, match=r"shop\.orders has no column gone"):
         changefeed.encode(Transaction(5, (change("insert"),)))
@@ -335,7 +335,7 @@ def test_partitions_and_splits_go_by_whole_rows() -> None:
     assert [m.partition for m in cut] == [m.partition for m in whole]
 
 
-def test_a_selector_leaves_the_flags_of_open_protocol_as_they_are() -> None:
+def test_a_selector_leaves_the_flags_of_open_protocol() -> None:
     table = parse_create_table(
         "create table t (id int primary key, a int, b int, unique ab (a, b))", "shop"
     )

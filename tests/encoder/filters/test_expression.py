@@ -143,6 +143,6 @@ def test_a_row_without_a_column_that_is_asked_for_is_an_error() -> None:
         condition("n = 1", TABLE)({"id": 1})
 
 
-def test_a_like_of_many_wildcards_takes_no_longer_than_its_text_is_long() -> None:
+def test_a_like_of_many_wildcards_takes_linear_time() -> None:
     row = ROW | {"s": "a" * 3000}
     assert not condition(f"s like '{'%a' * 20}b'", TABLE)(row)

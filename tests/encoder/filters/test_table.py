@@ -117,7 +117,7 @@ def test_no_expression_takes_longer_than_its_text_is_long() -> None:
         ("/" + r"b\.ips" * 40 + "..*", "b", None),
     ],
 )
-def test_a_regular_expression_ends_at_a_slash_that_is_not_escaped(
+def test_a_regular_expression_ends_at_an_unescaped_slash(
     rule: str, name: str, matches: bool | None
 ) -> None:
     if matches is None:

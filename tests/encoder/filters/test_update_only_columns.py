@@ -58,7 +58,7 @@ def test_an_update_of_these_columns_alone_is_not_sent(
     assert kinds(configured(*columns), change) == expected
 
 
-def test_raw_updates_of_a_key_are_sent_inserts_and_deletes_as_well() -> None:
+def test_raw_updates_of_a_key_are_sent_inserts_and_deletes_too() -> None:
     raw = configured("seen", "u") | {"sink": {"kafka-config": {"output-raw-change-event": True}}}
     assert kinds(raw, {"u": 2}, {"seen": 2}, None) == ["DELETE", "UPDATE"]
     changefeed = Changefeed(URI, configured("seen"), **MASTER)

@@ -77,6 +77,6 @@ assert loaded <= {{"ticdc_encoder.sql.words"}}, loaded
 """
 
 
-def test_rows_are_written_and_read_without_a_sql_parser_a_client_or_fastavro() -> None:
+def test_rows_need_no_sql_parser_no_client_and_no_fastavro() -> None:
     program = ROWS.format(absent=WITHOUT)
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -33,7 +33,7 @@ def test_a_full_queue_waits_for_the_broker(mock_kafka: Mock) -> None:
     assert produce((Message(topic, 0, None, b"x") for _ in range(300)), config) == 300
 
 
-def test_a_message_as_large_as_ticdc_makes_them_by_default_is_taken(mock_kafka: Mock) -> None:
+def test_a_message_of_ticdcs_greatest_default_size_is_taken(mock_kafka: Mock) -> None:
     topic = mock_kafka.create_topic("large")
     assert produce([Message(topic, 0, None, b"x" * 2_000_000)], mock_kafka.config) == 1
 

@@ -307,7 +307,7 @@ def test_the_primary_key_is_clustered_by_default() -> None:
         assert [index.clustered for index in table.indexes] == [clustered], sql
 
 
-def test_what_stands_in_tidb_comments_counts_and_in_others_does_not() -> None:
+def test_what_tidb_comments_hold_counts_and_others_do_not() -> None:
     table = parse_create_table(
         """CREATE TABLE /* c int, */ t ( -- a line
           `id` bigint /*T![auto_rand] AUTO_RANDOM(5, 54) */ # another
@@ -485,7 +485,7 @@ def test_a_collation_counts_wherever_it_stands() -> None:
         assert (table.collation, table.columns[0].type.collation) == ("utf8mb4_general_ci",) * 2
 
 
-def test_a_table_like_one_of_the_session_beside_a_database_is_like_one_of_nobody_knows() -> None:
+def test_a_table_like_an_unqualified_one_is_like_an_unknown_one() -> None:
     for query, like in (
         ("CREATE TABLE `t` LIKE `src`", ("s", "src")),
         ("CREATE TABLE `s`.`t` LIKE `src`", ("", "src")),

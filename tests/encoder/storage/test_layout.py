@@ -91,7 +91,7 @@ def test_schema_files_have_their_table_and_version() -> None:
     assert by_id.path == "123/meta/schema_5_0000000007.json"
 
 
-def test_a_year_is_distinguished_from_a_partition_by_the_settings() -> None:
+def test_the_settings_tell_a_year_from_a_partition() -> None:
     path = "s/t/5/2022/CDC000002.csv"
     for separator, partition, day in (("year", None, "2022"), ("none", 2022, None)):
         file = PathLayout(date_separator=separator).data_file(path)  # type: ignore[arg-type]
@@ -450,7 +450,7 @@ def test_files_have_the_day_of_their_writing_and_count_within_it() -> None:
     assert changefeed.resolve(11) == [StorageFile("metadata", metadata_json(11))]
 
 
-def test_a_ddl_begins_a_directory_and_comes_behind_the_rows_before_it() -> None:
+def test_a_ddl_begins_a_directory_and_follows_the_rows_before_it() -> None:
     changefeed = StorageChangefeed("file:///p?protocol=csv&date-separator=none", CSV, start_ts=5)
     create = Ddl("shop", "orders", "CREATE TABLE `orders` (`id` INT PRIMARY KEY,`v` INT)", 7, 3)
     assert len(changefeed.ddl(create)) == 1
@@ -516,7 +516,7 @@ ROUTED = {
 
 
 @pytest.mark.parametrize("protocol", ["csv", "canal-json"])
-def test_a_routed_table_has_its_target_in_paths_schema_files_and_rows(protocol: str) -> None:
+def test_a_routed_table_has_its_target_in_paths_schemas_and_rows(protocol: str) -> None:
     uri = f"file:///p?protocol={protocol}&enable-tidb-extension=true"
     changefeed = StorageChangefeed(uri, ROUTED, **NEW)
     (database,) = changefeed.ddl(Ddl("shop", "", "CREATE DATABASE `shop`", 6, 1))
@@ -544,7 +544,7 @@ def test_a_routed_table_that_no_ddl_described_has_its_target_too() -> None:
     assert json.loads(schema.content)["Table"] == "shop_orders"
 
 
-def test_a_name_of_a_target_is_free_again_after_drop_rename_and_drop_database() -> None:
+def test_a_target_name_is_free_after_drops_and_renames() -> None:
     dispatchers = [{"matcher": ["*.*"], "target-schema": "lake", "target-table": "t"}]
     changefeed = StorageChangefeed(
         "file:///p?protocol=csv", {"sink": {"dispatchers": dispatchers}}, **NEW
@@ -606,7 +606,7 @@ def test_selected_columns_are_in_the_header_and_in_canal_json() -> None:
     ("version", "new", "header"),
     [("8.5.4", True, b",id,w,v"), ("8.5.8", True, b",id,w,v"), ("9.0.0", True, b",id,v")],
 )
-def test_a_header_has_virtual_columns_until_storage_heeds_selectors(
+def test_a_header_has_virtual_columns_before_selectors_exist(
     version: str, new: bool, header: bytes
 ) -> None:
     table = parse_create_table(

@@ -54,7 +54,7 @@ def test_the_total_of_the_accounts_never_changes() -> None:
         assert sum(row["balance"] for row in shop.rows["accounts"].values()) == shop.total
 
 
-def test_every_order_counts_its_lines_and_every_email_is_used_once() -> None:
+def test_every_order_counts_its_lines_and_emails_are_used_once() -> None:
     shop, _ = traded(5, 800)
     lines: dict[object, int] = defaultdict(int)
     for order, _line in shop.rows["order_lines"]:
@@ -65,7 +65,7 @@ def test_every_order_counts_its_lines_and_every_email_is_used_once() -> None:
     assert len(emails) == len(set(emails))
 
 
-def test_users_swap_addresses_and_primary_keys_and_keys_come_back() -> None:
+def test_users_swap_addresses_and_keys_and_keys_come_back() -> None:
     _, transactions = traded(6, 800)
     seen = set()
     for transaction in transactions:
@@ -100,7 +100,7 @@ def test_some_transactions_share_a_commit_ts_and_never_a_row() -> None:
     assert all(len(set.union(*sets)) == sum(map(len, sets)) for sets in shared)
 
 
-def test_a_resolved_ts_is_above_what_was_committed_and_sometimes_the_next_commit_ts() -> None:
+def test_a_resolved_ts_is_above_commits_and_may_be_the_next_one() -> None:
     shop = Shop(8, accounts=5, users=20)
     shop.open()
     meets = []
@@ -151,7 +151,7 @@ def first_copies(log: list[bytes | None]) -> list[bytes | None]:
     return list(dict.fromkeys(log))
 
 
-def test_first_copies_keep_their_order_and_none_comes_after_the_mark_that_covers_it() -> None:
+def test_first_copies_keep_their_order_and_precede_their_mark() -> None:
     disturbance = Disturbance(1, duplicates=0.2, replays=0.2, restarts=0.3)
     undisturbed = disturbed(Disturbance(duplicates=0, replays=0, restarts=0), 40)
     logs = disturbed(disturbance, 40)

@@ -61,7 +61,7 @@ KEPT = [
 
 
 @pytest.mark.parametrize(("type_", "texts"), KEPT, ids=[type_ for type_, _ in KEPT])
-def test_a_character_set_that_is_kept_takes_the_same_texts_and_holds_them_apart(
+def test_a_kept_character_set_takes_and_separates_the_same_texts(
     upstream: MySql, target: MySql, type_: str, texts: list[str]
 ) -> None:
     new = target.column_type(column(type_))
@@ -107,7 +107,7 @@ OTHERS = [("latin1", "中"), ("gbk", "\N{LATIN SMALL LETTER N WITH GRAVE}")]
 
 
 @pytest.mark.parametrize(("charset", "character"), OTHERS)
-def test_a_character_set_that_lacks_a_character_of_tidbs_is_not_kept(
+def test_a_character_set_that_lacks_one_of_tidbs_is_not_kept(
     upstream: MySql, target: MySql, charset: str, character: str
 ) -> None:
     type_ = f"VARCHAR(9) CHARACTER SET {charset}"
@@ -127,7 +127,7 @@ def test_tidb_keeps_all_of_its_own(upstream: MySql) -> None:
 # --- keys -----------------------------------------------------------------------------------------
 
 
-def test_a_key_that_utf8mb4_would_make_too_long_is_created_and_found(each: MySql) -> None:
+def test_a_key_too_long_for_utf8mb4_is_created_and_found(each: MySql) -> None:
     table = defined(
         "CREATE TABLE t (k VARCHAR(1000) CHARACTER SET utf8 PRIMARY KEY, "
         "a VARCHAR(3000) CHARACTER SET ascii, v INT, UNIQUE KEY (a))"
@@ -142,7 +142,7 @@ KEYS = {"utf8mb4": "😀中é", "utf8": "中é", "ascii": "e", "latin1": "😀�
 
 
 @pytest.mark.parametrize(("charset", "text"), KEYS.items())
-def test_rows_are_written_and_deleted_by_keys_of_every_character_set(
+def test_rows_are_written_and_deleted_by_keys_of_every_charset(
     each: MySql, charset: str, text: str
 ) -> None:
     charset = f"CHARACTER SET {charset}"
@@ -238,7 +238,7 @@ def collations(server: MySql) -> list[str]:
     return [re.sub("^utf8_", "utf8mb3_", str(name)) for (name,) in rows]
 
 
-def test_the_catalog_shows_the_character_set_of_a_table_whose_definition_is_not_known(
+def test_the_catalog_shows_the_charset_of_a_table_not_defined(
     each: MySql,
 ) -> None:
     created(each, defined(TABLE))

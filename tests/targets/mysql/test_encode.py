@@ -169,7 +169,7 @@ def test_what_the_column_would_change_is_refused(
     )
 
 
-def test_a_row_is_a_tuple_without_the_columns_that_the_target_generates() -> None:
+def test_a_row_is_a_tuple_without_the_targets_generated_columns() -> None:
     table = layout(
         ("int", "integer"),
         ("varchar", "text"),
@@ -245,9 +245,7 @@ SEVERAL = [
 
 
 @pytest.mark.parametrize(("dialect", "payload"), SEVERAL)
-def test_a_key_of_several_columns_is_compared_as_the_dialect_does_best(
-    dialect: str, payload: bytes
-) -> None:
+def test_a_composite_key_is_compared_as_the_dialect_does_best(dialect: str, payload: bytes) -> None:
     table = layout(
         ("int", "integer"), ("varchar", "text"), ("date", "date"), key=("c2", "c1"), dialect=dialect
     )

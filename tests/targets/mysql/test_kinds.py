@@ -186,7 +186,7 @@ def test_a_cached_table_holds_exactly_the_rows(target: MySql) -> None:
 
 
 @pytest.mark.parametrize("target", ["mariadb"], indirect=True)
-def test_the_history_of_a_table_is_kept_from_a_table_in_its_place(target: MySql) -> None:
+def test_a_tables_history_is_kept_from_the_next_of_its_name(target: MySql) -> None:
     target.execute(PLAIN + " WITH SYSTEM VERSIONING")
     assert target.hindrances((None, "t")) == ["the history of a system-versioned table"]
     target.execute("SET SESSION system_versioning_alter_history = KEEP")

@@ -18,7 +18,7 @@ def test_names_are_compared_as_the_server_compares_them(
     assert (fold.comparable(name), fold.in_catalog(name)) == (comparable, in_catalog)
 
 
-def test_the_server_is_asked_once_for_each_letter_that_is_not_ascii() -> None:
+def test_the_server_is_asked_once_for_each_non_ascii_letter() -> None:
     asked: list[str] = []
 
     def lowered(letters: str) -> str:

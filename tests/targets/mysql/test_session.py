@@ -68,7 +68,7 @@ def test_the_server_not_the_url_tells_the_dialect(
     session.close()
 
 
-def test_what_the_url_says_about_modes_and_character_sets_does_not_count(url: sa.URL) -> None:
+def test_modes_and_character_sets_of_the_url_do_not_count(url: sa.URL) -> None:
     session = open_session(url.update_query_dict({"charset": "latin1", "sql_mode": "ANSI"}))
     assert scalar(session, "SELECT @@character_set_client") == "utf8mb4"
     assert "NO_BACKSLASH_ESCAPES" in str(scalar(session, "SELECT @@sql_mode"))
@@ -162,7 +162,7 @@ def test_a_percent_sign_and_parameters_both_work(target: MySql) -> None:
     assert target.execute("SELECT %s", ("a'\\b",)).scalar() == "a'\\b"
 
 
-def test_a_server_that_is_not_there_is_named_without_the_password(url: sa.URL) -> None:
+def test_an_unreachable_server_is_named_without_the_password(url: sa.URL) -> None:
     nowhere = url.set(host="127.0.0.1", port=1, username="app", password="s3cret")
     with pytest.raises(Unavailable, match=r"cannot connect to 127\.0\.0\.1:1") as error:
         open_session(nowhere)
@@ -278,7 +278,7 @@ def test_an_engine_without_transactions_is_refused(target: MySql, engine: str) -
 
 
 @WITH_ENGINES
-def test_own_tables_of_an_engine_without_transactions_are_refused(target: MySql) -> None:
+def test_own_tables_without_transactions_are_refused(target: MySql) -> None:
     store = Store(target, "shop")
     assert store.start(1.0) is None
     target.execute("ALTER TABLE ticdc_ddl ENGINE=MyISAM")
@@ -343,7 +343,7 @@ def test_a_key_of_any_type_is_found(
     assert scalar(target, "SELECT n FROM t") == 2
 
 
-def test_a_key_changes_only_its_case_under_a_collation_without_case(target: MySql) -> None:
+def test_a_key_changes_only_its_case_where_case_is_ignored(target: MySql) -> None:
     table = defined("CREATE TABLE t (k VARCHAR(9) COLLATE utf8mb4_general_ci PRIMARY KEY, v INT)")
     layout = created(target, table)
     load(target, layout, [["a", "1"]])
@@ -468,7 +468,7 @@ def test_the_column_of_an_error_has_any_name(target: MySql) -> None:
     assert "secret" not in str(stop.value)
 
 
-def test_a_rounding_target_column_is_refused_before_anything_is_written(target: MySql) -> None:
+def test_a_rounding_column_is_refused_before_anything_is_written(target: MySql) -> None:
     target.execute("CREATE TABLE t (id INT PRIMARY KEY, c DATETIME)")
     with pytest.raises(Stop, match=r"shop\.t\.c: datetime\(6\) does not fit into datetime"):
         laid_out(target, defined("CREATE TABLE t (id INT PRIMARY KEY, c DATETIME(6))"))
@@ -646,7 +646,7 @@ TRUSTED = frozenset({SAME_COLLATIONS})
 
 @pytest.mark.parametrize("key", ["k", "k, n", "n, k"])
 @pytest.mark.parametrize("on_drift", ["stop", "overwrite"])
-def test_a_row_under_a_trusted_collation_takes_no_other_rows_place(
+def test_a_row_under_a_trusted_collation_replaces_no_other(
     target: MySql, key: str, on_drift: str
 ) -> None:
     target.execute(COARSE.format(key))

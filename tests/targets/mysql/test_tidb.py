@@ -223,7 +223,7 @@ def test_what_tidb_cannot_alter_says_so(target: Target) -> None:
 TEXT = "create table t (id int primary key, v longtext)"
 
 
-def test_the_largest_row_is_that_of_an_entry_and_it_can_be_raised(target: Target) -> None:
+def test_the_largest_row_is_an_entrys_and_can_be_raised(target: Target) -> None:
     layout = created(target, defined(TEXT))
     load(target, layout, [["1", "x" * (6_291_456 - 100)]])
     refusal = (
@@ -238,7 +238,7 @@ def test_the_largest_row_is_that_of_an_entry_and_it_can_be_raised(target: Target
     assert target.query("SELECT id, length(v) FROM t ORDER BY id") == [(1, 6291356), (2, 7000000)]
 
 
-def test_a_transaction_beyond_the_memory_quota_stops_and_leaves_nothing(target: Target) -> None:
+def test_a_transaction_beyond_the_memory_quota_leaves_nothing(target: Target) -> None:
     layout = created(target, defined(TEXT))
     rows = [[str(number), "x" * 1000] for number in range(2000)]
     target.execute("SET SESSION tidb_mem_quota_query = 1048576")

@@ -274,7 +274,7 @@ def test_labels_that_the_catalog_cannot_show_are_told() -> None:
         codec(declared("ENUM('😀', 'b')"), there("enum('?','b')"), MYSQL)
 
 
-def test_null_is_watched_for_where_mariadb_would_store_the_current_time() -> None:
+def test_null_is_caught_where_mariadb_stores_the_current_time() -> None:
     column = replace(there("timestamp(6)"), nullable=False)
     assert codec(ColumnType("timestamp"), column, MARIADB) == "instant:6"
 

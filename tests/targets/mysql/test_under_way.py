@@ -234,7 +234,7 @@ def kill_when_waiting(admin: Target, session: str, then: Callable[[], None]) -> 
     then()
 
 
-def test_what_is_waited_for_too_long_ends_the_run_for_now_and_leaves_the_ddl_pending(
+def test_too_long_a_wait_ends_the_run_and_leaves_the_ddl_pending(
     family_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(under_way, "LONGEST", -1.0)
@@ -347,7 +347,7 @@ def jobs(target: Target, state: str) -> list[str]:
 @pytest.mark.parametrize(
     ("before", "query"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
 )
-def test_a_statement_in_the_queue_is_waited_for_and_not_sent_again(
+def test_a_queued_statement_is_waited_for_and_not_sent_again(
     tidb: OwnServer, before: tuple[str, ...], query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with fresh_database(tidb.url) as url, opened(url) as target:

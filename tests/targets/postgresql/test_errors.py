@@ -304,7 +304,7 @@ def test_a_session_that_was_lost_before_is_lost(error: Exception) -> None:
     assert type(translate(error)) is Retry
 
 
-def test_a_lost_session_and_a_lock_are_tried_again_in_any_language(
+def test_a_lost_session_and_a_lock_are_retried_in_any_language(
     target: PostgreSQL, postgresql_url: str
 ) -> None:
     other = PostgreSQL.open(sa.make_url(postgresql_url))

@@ -176,7 +176,7 @@ KEYS = [("1",), ("2",)]
 
 
 @pytest.mark.parametrize("create", [PLAIN, "CREATE TABLE t (id bigint, v varchar(9), u int)"])
-def test_a_table_that_becomes_a_parent_meanwhile_keeps_its_childrens_rows(
+def test_a_table_that_becomes_a_parent_keeps_its_childrens_rows(
     target: PostgreSQL, create: str
 ) -> None:
     target.execute(create)

@@ -64,7 +64,7 @@ def shown(url: sa.URL) -> list[object]:
         return [client.execute(f"SHOW {name}").fetchone() for name in SETTINGS]
 
 
-def test_a_pooler_of_transactions_is_refused_and_its_clients_keep_their_settings(
+def test_a_transaction_pooler_is_refused_its_clients_unchanged(
     pooled: Pooled,
 ) -> None:
     url = pooled("transaction")

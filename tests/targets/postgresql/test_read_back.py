@@ -35,7 +35,7 @@ def digests_of(target: Target, table: str) -> str:
     return words.digests(columns, columns[:1], 1024, True, f"FROM {table}")
 
 
-def test_a_table_of_hundreds_of_columns_has_the_digest_that_others_compute(
+def test_a_table_of_hundreds_of_columns_has_the_common_digest(
     postgresql_url: str,
 ) -> None:
     numbers = [str(n) for n in range(250)]

@@ -112,7 +112,7 @@ def test_every_type_survives_at_its_bounds(target: PostgreSQL, table: str) -> No
             assert value == expected(row[name], kind), name
 
 
-def test_zero_and_partial_dates_are_refused_or_become_null_by_rule(target: PostgreSQL) -> None:
+def test_zero_and_partial_dates_are_refused_or_null_by_rule(target: PostgreSQL) -> None:
     upstream = defined("create table z (id int primary key, d date, n datetime not null)")
     layout = created(target, upstream)
     moment = "2024-01-01 00:00:00"
@@ -187,7 +187,7 @@ def test_rows_in_the_way_are_cleared_and_counted(
     assert len(contents(target, layout)) == 3 + len(rows) - cleared
 
 
-def test_identities_and_generated_columns_of_the_target_are_respected(target: PostgreSQL) -> None:
+def test_identities_and_generated_columns_are_respected(target: PostgreSQL) -> None:
     upstream = defined("create table ids (id bigint primary key, n int, g int as (n * 2) stored)")
     target.execute(
         "CREATE TABLE ids (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "
@@ -373,7 +373,7 @@ def test_a_deferred_foreign_key_is_checked_at_commit(target: PostgreSQL) -> None
     ],
 )
 @pytest.mark.parametrize("within", [True, False])
-def test_a_foreign_key_that_rows_violate_is_not_valid_or_left_out(
+def test_a_violated_foreign_key_is_not_valid_or_left_out(
     target: PostgreSQL, child: str, kept: str, within: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     if kept == "left out" and target.query("SHOW server_version_num")[0][0] >= "180000":
@@ -391,7 +391,7 @@ def test_a_foreign_key_that_rows_violate_is_not_valid_or_left_out(
     assert len(target.references(None, "child")) == (kept == "NOT VALID")
 
 
-def test_rows_that_violate_a_key_not_valid_are_written_again_where_it_may_be_off(
+def test_rows_that_violate_a_not_valid_key_are_rewritten(
     target: PostgreSQL,
 ) -> None:
     family(target, "DEFERRABLE INITIALLY DEFERRED NOT VALID")
@@ -420,7 +420,7 @@ def test_rows_that_violate_a_key_not_valid_are_written_again_where_it_may_be_off
         ),
     ],
 )
-def test_a_foreign_key_that_cannot_wait_comes_with_the_alter_that_helps(
+def test_a_foreign_key_that_cannot_wait_names_the_helping_alter(
     target: PostgreSQL, how: str, help_: str
 ) -> None:
     family(target, how)
@@ -436,7 +436,7 @@ def test_a_foreign_key_that_cannot_wait_comes_with_the_alter_that_helps(
     children_first(target)
 
 
-def test_a_user_who_may_not_switch_foreign_keys_off_is_told_of_them(
+def test_a_user_who_may_not_disable_foreign_keys_is_told_of_them(
     target: PostgreSQL, postgresql_url: str
 ) -> None:
     family(target, "")
@@ -501,7 +501,7 @@ def test_a_row_that_a_constraint_refuses_stops_with_its_name(
         load(target, layout, [[str(i), None if null else "7"] for i in range(30)])
 
 
-def test_a_value_that_does_not_fit_stops_with_its_column_and_is_not_shown(
+def test_a_value_that_does_not_fit_is_hidden_its_column_named(
     target: PostgreSQL,
 ) -> None:
     target.execute("CREATE TABLE w (id integer PRIMARY KEY, v bit(3), u integer UNIQUE)")
@@ -585,7 +585,7 @@ DEFAULTS = (
 )
 
 
-def test_a_database_that_is_read_only_by_default_is_read_and_not_written(
+def test_a_read_only_database_is_read_and_not_written(
     postgresql_url: str,
 ) -> None:
     parsed = sa.make_url(postgresql_url)
@@ -634,7 +634,7 @@ def test_what_a_database_has_as_its_defaults_changes_nothing(postgresql_url: str
     assert found == [(int(row[0] or 0), *row[1:]) for row in rows]
 
 
-def test_a_key_that_is_too_long_for_an_index_is_named_with_the_way_on(target: PostgreSQL) -> None:
+def test_a_key_too_long_for_an_index_is_named_with_the_way_on(target: PostgreSQL) -> None:
     layout = created(target, defined("create table t (k text, primary key (k(255)))"))
     digits = "".join(chr(0x4E00 + n * 7919 % 20_000) for n in range(2_000))  # no compression helps
     with pytest.raises(Stop, match=r"t_pkey.*\(54000\); if it is an index: drop it in the target"):

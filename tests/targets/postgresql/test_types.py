@@ -160,7 +160,7 @@ def test_a_users_column_is_taken_where_it_holds_every_value(
         ("vector", "jsonb"),
     ],
 )
-def test_a_users_column_that_does_not_hold_every_value_is_refused(sql: str, type_: str) -> None:
+def test_a_users_column_too_narrow_for_a_value_is_refused(sql: str, type_: str) -> None:
     with pytest.raises(Stop, match=r"cannot hold every .*; .* can"):
         types.codec(source(sql), existing_column(type_), False, NONE)
 
@@ -233,7 +233,7 @@ def test_a_value_is_one_field_of_copy(
         ("set('a')", "text", "2", "a SET mask beyond the 1 known labels"),
     ],
 )
-def test_a_value_that_postgresql_cannot_hold_is_refused_with_table_column_and_key(
+def test_a_value_postgresql_cannot_hold_names_its_column_and_key(
     sql: str, type_: str, value: str, why: str
 ) -> None:
     with pytest.raises(Stop) as stopped:
@@ -275,7 +275,7 @@ def test_without_a_declared_precision_each_moment_is_checked() -> None:
         row_payloads(fitted, [["1", "2024-01-01 00:00:00.510000"]])
 
 
-def test_zero_dates_become_null_only_by_rule_and_never_in_a_key_or_a_not_null_column() -> None:
+def test_zero_dates_become_null_by_rule_and_never_in_a_key() -> None:
     assert one("date", "date", "2023-02-31", AS_NULL) == b"1\t\\N\n"
     assert one("date", "date", "2023-02-28", AS_NULL) == b"1\t2023-02-28\n"
     zero = source("date")
@@ -409,7 +409,7 @@ def test_a_target_table_that_does_not_fit_is_refused_by_name(
         ((UniqueKey("p", ("k",), True, deferrable=True),), False),
     ],
 )
-def test_rows_are_upserted_only_where_nothing_but_the_fold_key_can_clash(
+def test_rows_are_upserted_if_nothing_but_the_fold_key_can_clash(
     keys: tuple[UniqueKey, ...], upsert: bool
 ) -> None:
     columns = (TargetColumn("k", "integer", False), TargetColumn("v", "integer", True))

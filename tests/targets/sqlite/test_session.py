@@ -133,7 +133,7 @@ def test_a_key_that_ignores_case_as_upstreams_does_finds_its_row(target: SQLite)
     assert contents(target, layout) == [("ABC", 2)]
 
 
-def test_a_column_that_ignores_case_does_not_widen_the_delete_of_an_exact_key(
+def test_a_case_blind_column_does_not_widen_the_delete_of_a_key(
     target: SQLite,
 ) -> None:
     upstream = defined("create table c (k varchar(9) collate utf8mb4_bin primary key, n int)")
@@ -215,7 +215,7 @@ def test_names_differ_in_case_at_will(target: SQLite) -> None:
     assert contents(target, layout) == [(1, 2)]
 
 
-def test_a_delete_of_many_keys_does_not_read_the_whole_table_for_each(target: SQLite) -> None:
+def test_a_delete_of_many_keys_does_not_scan_the_table_for_each(target: SQLite) -> None:
     layout = created(target, defined("create table k (a varchar(9), b bigint, primary key (a, b))"))
     connection = target.connection.connection.dbapi_connection
     assert isinstance(connection, sqlite3.Connection)
@@ -231,7 +231,7 @@ def test_a_delete_of_many_keys_does_not_read_the_whole_table_for_each(target: SQ
 # --- errors and sessions -------------------------------------------------------------------------
 
 
-def test_the_lock_of_another_process_is_a_passing_refusal_that_names_the_file(
+def test_the_lock_of_another_process_passes_and_names_the_file(
     target: SQLite, sqlite_url: str
 ) -> None:
     layout = created(target, defined(PLAIN))
@@ -301,9 +301,7 @@ def test_what_a_constraint_refuses_stops_with_its_name(target: SQLite) -> None:
 
 
 @pytest.mark.parametrize("clause", ["IGNORE", "REPLACE"])
-def test_a_table_that_would_ignore_or_replace_what_clashes_stops_all_the_same(
-    target: SQLite, clause: str
-) -> None:
+def test_a_table_that_ignores_or_replaces_clashes_still_stops(target: SQLite, clause: str) -> None:
     target.execute(
         f"CREATE TABLE users (id INTEGER PRIMARY KEY ON CONFLICT {clause}, mail TEXT UNIQUE ON "
         f"CONFLICT {clause}, name TEXT NOT NULL ON CONFLICT {clause} DEFAULT 'nobody')"
@@ -380,7 +378,7 @@ def test_several_open_a_new_file_at_once(tmp_path: Path) -> None:
                 opened.close()
 
 
-def test_a_file_that_nobody_lets_go_of_is_waited_for_and_then_told(
+def test_a_file_that_stays_locked_is_waited_for_and_then_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "held.db"

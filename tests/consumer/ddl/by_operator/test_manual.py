@@ -209,7 +209,7 @@ def notes(target: Target) -> list[tuple[int, str | None]]:
     return [(key, note) for key, note in map(tuple, rows)]
 
 
-def test_sql_of_an_operator_runs_in_place_of_the_ddl_and_is_kept_in_the_ledger(
+def test_sql_of_an_operator_replaces_the_ddl_in_the_ledger_too(
     target_url: str,
 ) -> None:
     with opened(target_url) as target:
@@ -255,7 +255,7 @@ def test_sql_that_the_target_refuses_leaves_the_ddl_waiting(target_url: str) -> 
         assert states(here) == ["done"]
 
 
-def test_sql_of_a_person_that_a_crash_cut_off_is_all_or_waits_again(target_url: str) -> None:
+def test_sql_of_a_person_cut_off_by_a_crash_is_all_or_waits(target_url: str) -> None:
     for before, crashed in crashes(target_url):
         before.apply(entry(PLACEMENT))
 
@@ -315,7 +315,7 @@ def test_the_body_of_a_function_is_one_statement_in_postgresql(postgresql_url: s
         ("ALTER TABLE accounts ADD COLUMN a NEWTYPE", None),
     ],
 )
-def test_a_table_whose_ddl_was_not_understood_keeps_what_is_certain(
+def test_a_table_keeps_what_is_certain_after_an_unknown_ddl(
     sqlite_url: str, query: str, remaining: list[str] | None
 ) -> None:
     with opened(sqlite_url) as target:

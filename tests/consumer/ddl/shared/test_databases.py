@@ -74,7 +74,7 @@ def feed(target_url: str) -> Iterator[Feed]:
                 target.connection.exec_driver_sql(f"DROP {kind} {name}{cascade}")
 
 
-def test_a_second_create_database_proves_that_a_drop_may_be_of_either(feed: Feed) -> None:
+def test_a_second_create_database_makes_a_drop_ambiguous(feed: Feed) -> None:
     feed.send(CREATE)
     feed.create("a_t")
     feed.send(CREATE)
@@ -139,7 +139,7 @@ def test_a_new_table_has_the_character_set_of_its_database(feed: Feed) -> None:
     assert _types(feed, "a_t", "s") == [("varchar", "utf8mb4_bin")]
 
 
-def test_a_new_table_of_one_of_two_databases_whose_character_sets_differ_stops(feed: Feed) -> None:
+def test_a_new_table_of_two_databases_of_two_charsets_stops(feed: Feed) -> None:
     feed.send("CREATE DATABASE `x` CHARACTER SET = binary")
     feed.create("a_t")
     feed.send(CREATE)

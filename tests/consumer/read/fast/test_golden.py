@@ -62,6 +62,7 @@ def test_most_of_a_workload_is_not_decoded(variant: str, least: int) -> None:
     assert result.read_fast >= least
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", DDL)
 def test_the_cuts_between_ddl_give_the_same_facts_on_both_paths(variant: str) -> None:
     sent = scenario("ddl").variants[variant]

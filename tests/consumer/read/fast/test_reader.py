@@ -69,7 +69,7 @@ def test_the_next_cut_begins_with_what_the_last_one_has_learned(protocol: str) -
     ],
     ids=["layouts", "shapes", "time zone", "filter"],
 )
-def test_it_is_forgotten_once_anything_else_that_it_followed_from_is_another(
+def test_it_is_forgotten_once_anything_it_depends_on_changes(
     protocol: str, changed: dict[str, Any]
 ) -> None:
     made = job(protocol)
@@ -110,7 +110,7 @@ def test_a_reader_that_learned_too_much_is_not_kept(
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_of_too_many_forms_the_one_goes_that_was_of_no_use_for_longest(
+def test_of_too_many_forms_the_least_recently_used_goes(
     protocol: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fast_json, "MOST_FORMS", 2)

@@ -8,7 +8,7 @@ from ticdc_consumer.errors import SourceAway
 from ticdc_consumer.source.kafka.brokers import Cluster
 
 
-def test_an_end_that_the_brokers_do_not_know_now_is_asked_for_again(
+def test_an_end_that_the_brokers_do_not_know_is_asked_for_again(
     mock_kafka: brokers.Mock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As a broker that was fenced for a moment does: it is no log that ends there."""

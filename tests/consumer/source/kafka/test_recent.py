@@ -79,14 +79,14 @@ def test_a_partition_may_end_behind_its_last_record() -> None:
     assert offsets(recent, A, 5) == [5, 9]
 
 
-def test_messages_of_a_partition_that_is_not_followed_are_not_kept() -> None:
+def test_messages_of_a_partition_not_followed_are_not_kept() -> None:
     recent = following()
     recent.drop(A)
     recent.add([Record(A, 5)])
     assert recent.partitions == {B}
 
 
-def test_above_the_budget_everything_is_forgotten_and_what_follows_is_remembered() -> None:
+def test_above_the_budget_all_is_forgotten_but_what_follows() -> None:
     recent = following(2 * OVERHEAD + 100)
     recent.add([Record(A, 5), Record(B, 0)])
     assert offsets(recent, A, 5) == [5]

@@ -64,7 +64,7 @@ def follow(mock_kafka: brokers.Mock) -> Iterator[Follow]:
         each.close()
 
 
-def test_rows_without_a_mark_stop_only_once_the_brokers_have_given_all(
+def test_rows_without_a_mark_stop_once_the_brokers_gave_all(
     follow: Follow, mock_kafka: brokers.Mock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scout_of_kafka, "BATCH", 1)
@@ -82,7 +82,7 @@ def test_rows_without_a_mark_stop_only_once_the_brokers_have_given_all(
     cluster.close()
 
 
-def test_rows_without_a_mark_do_not_stop_as_long_as_one_topic_has_more_to_give(
+def test_rows_without_a_mark_do_not_stop_while_a_topic_has_more(
     follow: Follow, mock_kafka: brokers.Mock
 ) -> None:
     scout, topic = follow(ROW)
@@ -114,7 +114,7 @@ def test_the_newest_message_tells_its_time(follow: Follow) -> None:
     assert begin - 1 < scout.newest < time.time() + 1
 
 
-def test_topics_are_read_from_where_they_are_followed_until_all_have_the_mark(
+def test_topics_are_read_from_where_followed_to_the_mark_in_all(
     follow: Follow, mock_kafka: brokers.Mock
 ) -> None:
     scout, one = follow(mark(5), mark(9))
@@ -127,7 +127,7 @@ def test_topics_are_read_from_where_they_are_followed_until_all_have_the_mark(
     assert found == {(one, 5), (one, 9), (other, 7), (other, 10)}
 
 
-def test_a_topic_that_is_needed_from_further_back_is_read_from_there(
+def test_a_topic_needed_from_further_back_is_read_from_there(
     follow: Follow, mock_kafka: brokers.Mock
 ) -> None:
     scout, _ = follow()
@@ -145,7 +145,7 @@ def test_a_topic_that_is_needed_from_further_back_is_read_from_there(
     assert scout.position(topic) == 4
 
 
-def test_what_was_read_since_a_topic_was_followed_is_at_hand_for_a_small_cut(
+def test_a_small_cut_finds_what_a_followed_topic_has_brought(
     follow: Follow,
 ) -> None:
     scout, topic = follow(mark(5), ROW)
@@ -184,7 +184,7 @@ class End:
 
 
 @pytest.mark.parametrize(("end", "position"), [(1, 2), (2, 2), (3, 3)])
-def test_a_topic_that_ends_behind_its_last_record_is_read_to_its_end(
+def test_a_topic_that_ends_behind_its_last_record_is_read_whole(
     follow: Follow, end: int, position: int
 ) -> None:
     scout, topic = follow(mark(5), mark(9))
@@ -219,7 +219,7 @@ def test_a_topic_is_read_no_further_than_the_mark(
     assert scout.position(topic) == 2
 
 
-def test_a_resolved_ts_that_is_sent_again_or_goes_back_is_no_new_mark(follow: Follow) -> None:
+def test_a_resolved_ts_that_repeats_or_goes_back_is_no_new_mark(follow: Follow) -> None:
     scout, topic = follow(mark(7), mark(7), mark(5), mark(9))
     scout.read_to(1 << 60, {topic: 4}, 30)
     assert [(each.resolved_ts, each.offset) for each in scout.marks] == [(7, 0), (9, 3)]

@@ -239,7 +239,7 @@ def test_where_tasks_get_nothing_the_driver_goes_on_itself(
     assert looks.looks == 1
 
 
-def test_where_spark_fails_the_driver_goes_on_itself_and_asks_it_again_later(
+def test_where_spark_fails_the_driver_continues_by_itself(
     mock_kafka: brokers.Mock, open_scout: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failed: list[Survey] = []
@@ -260,7 +260,7 @@ def test_where_spark_fails_the_driver_goes_on_itself_and_asks_it_again_later(
     assert len(failed) == 2
 
 
-def test_a_log_that_is_cut_off_ahead_of_tasks_is_named_by_the_driver(
+def test_the_driver_names_a_log_that_is_cut_off_ahead_of_tasks(
     mock_kafka: brokers.Mock, open_scout: Open
 ) -> None:
     feed = Feed(mock_kafka, partitions=1)
@@ -300,7 +300,7 @@ EARLY, LATE = Candidate("a", 12, 5, None, b"early"), Candidate("a", 17, 8, b"key
         ([], Surveyed(10, 0, [])),
     ],
 )
-def test_what_tasks_found_counts_up_to_the_first_offset_that_none_has_read(
+def test_what_tasks_found_counts_up_to_the_first_unread_offset(
     found: list[Candidate], together: Surveyed
 ) -> None:
     rows = [each._asdict() for each in found]

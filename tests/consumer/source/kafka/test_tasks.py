@@ -61,7 +61,7 @@ def event(offset: int, code: int = KafkaError._PARTITION_EOF, partition: int = 0
         ([event(0, KafkaError._TRANSPORT), record(0)], [[0]], [1, 0], [False, False]),
     ],
 )
-def test_records_that_follow_each_other_in_a_partition_come_together(
+def test_consecutive_records_of_a_partition_come_together(
     batch: list[Any], fed: list[list[int]], positions: list[int], done: list[bool]
 ) -> None:
     both = [Progress(0, 10), Progress(0, 10)]
@@ -79,7 +79,7 @@ def test_nothing_is_fed_behind_the_mark_that_ended_a_partition() -> None:
     assert receiver.fed == [[0, 1]]
 
 
-def test_a_log_that_was_cut_off_stops_once_what_came_before_is_fed() -> None:
+def test_a_truncated_log_stops_once_what_came_before_is_fed() -> None:
     receiver = Receiver({("t", 0): Progress(0, 10)})
     batch = [record(0), event(1, KafkaError.OFFSET_OUT_OF_RANGE), record(2)]
     with pytest.raises(Stop, match=r"t\[0\] no longer holds offset 1"):

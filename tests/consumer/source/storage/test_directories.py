@@ -95,7 +95,7 @@ def test_a_date_that_was_over_before_its_tables_version_is_none(
             require_date(directory)
 
 
-def test_what_a_schema_file_leaves_out_is_taken_from_the_definition() -> None:
+def test_what_a_schema_file_lacks_comes_from_the_definition() -> None:
     stored = parse_create_table("create table t (id int primary key, v int, e text, x int)", "s")
     of_stream = "create table t (id int primary key, v int as (id) virtual, e enum('a'), x int)"
     assert _completed(stored, parse_create_table(of_stream, "s")).columns == (

@@ -28,7 +28,7 @@ class RefusesToOpen(MemoryFileSystem):  # type: ignore[misc]
         ("abfs://b/sink", "adlfs reads AZURE_STORAGE_CONNECTION_STRING"),
     ],
 )
-def test_a_refusal_names_the_driver_and_where_it_finds_its_credentials(
+def test_a_refusal_names_the_driver_and_its_credentials_source(
     url: str, wanted: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scheme, drivers = url.partition(":")[0], import_module("fsspec.registry")._registry

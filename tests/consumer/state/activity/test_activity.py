@@ -60,7 +60,7 @@ def test_what_is_stored_is_what_was_seen() -> None:
     assert plain["partitions"][0]["end_offset"] == 9
 
 
-def test_stages_that_two_threads_leave_at_the_same_time_are_both_left() -> None:
+def test_stages_that_two_threads_leave_at_once_are_both_left() -> None:
     monitor = Monitor()
     applying = monitor.at("applying", "the cut up to 7")
 
@@ -168,7 +168,7 @@ def test_a_commit_ends_what_was_wrong_before() -> None:
     assert (activity.retry, activity.error, activity.cut) == (None, None, None)
 
 
-def test_tables_and_partitions_beyond_a_thousand_are_summed_or_left_out() -> None:
+def test_tables_beyond_1000_are_summed_and_partitions_left_out() -> None:
     monitor = Monitor()
     many = {f"t{n}": (1, 1) for n in range(MOST + 50)}
     monitor.committed(1, at(**{f"p{n}": n for n in range(MOST + 50)}), {}, many, {})
@@ -209,7 +209,7 @@ def silent(target: Target) -> tuple[bool, Silent | None]:
     return stored.alive, stored.silent
 
 
-def test_one_that_writes_nothing_lives_as_long_as_its_session_or_its_process(
+def test_a_silent_consumer_lives_as_long_as_session_or_process(
     target_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stored_activity, "ALIVE", -1.0)
@@ -268,13 +268,13 @@ def test_one_that_was_killed_a_moment_ago_does_not_run(target_url: str) -> None:
         assert until(lambda: runs() is not bool(session), 30.0, pause=0.05)
 
 
-def test_the_number_of_a_process_that_began_later_is_another_ones() -> None:
+def test_the_pid_of_a_process_that_began_later_is_another_ones() -> None:
     with another_process() as sleeper:
         assert process.state_of(sleeper.pid, time.time()) == "lives"
         assert process.state_of(sleeper.pid, time.time() - 3600) == ""
 
 
-def test_whoever_waits_for_the_lease_of_one_that_ended_is_known_by_its_lock(
+def test_a_waiter_for_an_ended_ones_lease_is_known_by_its_lock(
     target_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stored_activity, "ENDED", -1.0)
@@ -286,7 +286,7 @@ def test_whoever_waits_for_the_lease_of_one_that_ended_is_known_by_its_lock(
         assert silent(looking) == shown
 
 
-def test_a_consumer_that_was_overtaken_does_not_write_over_the_newer_one(target_url: str) -> None:
+def test_an_overtaken_consumer_does_not_overwrite_the_newer_one(target_url: str) -> None:
     with opened(target_url) as target:
         first(Store(target, CHANGEFEED))
         older = replace(busy().look(), generation=1)
@@ -296,7 +296,7 @@ def test_a_consumer_that_was_overtaken_does_not_write_over_the_newer_one(target_
         assert write(target, replace(older, generation=2))
 
 
-def test_a_start_that_failed_is_stored_unless_another_consumer_runs(target_url: str) -> None:
+def test_a_failed_start_is_stored_unless_another_consumer_runs(target_url: str) -> None:
     with opened(target_url) as target:
         failed = replace(busy().look(), generation=0)
         assert not write(target, failed)  # there are no tables

@@ -233,7 +233,7 @@ def test_target_and_source_show_it(cause: str, situation: Situation) -> None:
     assert explain(situation).cause == cause
 
 
-def test_a_lock_is_explained_by_who_holds_it_since_when_and_what_ends_it() -> None:
+def test_a_lock_is_explained_by_its_holder_age_and_remedy() -> None:
     shown = explain(replace(running(BUSY), target=TargetFacts((BLOCKER,))))
     words = "a lock that session 4711 holds on shop.accounts"
     assert shown.sentence == f"the consumer waits for {words}"

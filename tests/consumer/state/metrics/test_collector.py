@@ -150,7 +150,7 @@ def test_tables_and_partitions_are_bounded() -> None:
     assert len(offsets) == MOST
 
 
-def test_consumers_of_one_registry_are_told_apart_and_each_follows_the_one_before() -> None:
+def test_consumers_of_one_registry_are_told_apart() -> None:
     registry = CollectorRegistry()
     Counter("of_the_host", "Something else.", registry=registry)
     ended, running = busy("shop"), busy("shop")

@@ -65,7 +65,7 @@ def alert_rules() -> list[dict[str, Any]]:
     return rules
 
 
-def test_every_alert_is_about_metrics_that_exist_and_says_what_to_do() -> None:
+def test_every_alert_uses_existing_metrics_and_says_what_to_do() -> None:
     for rule in alert_rules():
         names = set(NAME.findall(rule["expr"]))
         assert names <= SERIES and (names or rule["expr"].startswith("up{"))

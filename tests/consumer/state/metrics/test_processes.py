@@ -24,7 +24,7 @@ def stat(pid: int, name: str, parent: int, ticks: int, of_children: int, pages: 
     return f"{pid} ({name}) {' '.join(fields)} {pages}"
 
 
-def test_a_jvm_its_workers_and_those_that_have_ended_are_told_apart(tmp_path: Path) -> None:
+def test_a_jvm_its_workers_and_ended_ones_are_told_apart(tmp_path: Path) -> None:
     hertz, page = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
     me = os.getpid()
     table = [

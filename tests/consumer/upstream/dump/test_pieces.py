@@ -54,7 +54,7 @@ def test_pieces_of_any_size_have_every_line_once(
 
 
 @pytest.mark.parametrize("content", [CONTENT, b"", b"x" * 7, b"x" * 8])
-def test_a_file_is_read_to_its_end_where_ranges_beyond_it_are_refused(
+def test_a_file_is_read_whole_where_ranges_beyond_it_are_refused(
     content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cat_file = LocalFileSystem.cat_file
@@ -101,9 +101,7 @@ def test_a_compressed_file_that_is_cut_off_is_refused(
         cut(tmp_path, path, 10)
 
 
-def test_a_file_that_changed_or_went_after_the_load_began_is_named(
-    path: str, tmp_path: Path
-) -> None:
+def test_a_file_that_changed_or_went_during_the_load_is_named(path: str, tmp_path: Path) -> None:
     *_, last = cut(tmp_path, path, 10)
     written(tmp_path, path.removeprefix("s.t.0.sql"), CONTENT[:-5])
     with PieceReader(Files(str(tmp_path))) as reader:

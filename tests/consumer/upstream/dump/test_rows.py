@@ -55,7 +55,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("sql", "written", "words"), WRONG)
-def test_what_is_no_value_of_its_type_is_refused_without_the_value(
+def test_no_value_of_its_type_is_refused_without_showing_it(
     sql: str, written: bytes, words: str
 ) -> None:
     with pytest.raises(Stop, match=f"^s.t.0.sql: s.t.c: {words}"):

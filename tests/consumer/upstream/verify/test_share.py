@@ -30,7 +30,7 @@ def holds(ranges: share.Ranges, key: int) -> bool:
 
 
 @given(st.integers(1, 30), st.integers(0, 1 << 32), KEYS, KEYS, KEYS)
-def test_each_key_is_in_one_share_whatever_the_target_has_beyond_the_ends(
+def test_each_key_is_in_one_share_even_beyond_the_ends(
     shares: int, first: int, one: int, other: int, key: int
 ) -> None:
     low, high = sorted((one, other))

@@ -44,6 +44,6 @@ def test_tables_are_counted_by_what_was_found(tmp_path: Path) -> None:
     }
 
 
-def test_a_file_that_cannot_be_written_is_told_before_anything_is_read(tmp_path: Path) -> None:
+def test_an_unwritable_file_is_told_before_anything_is_read(tmp_path: Path) -> None:
     with pytest.raises(Usage, match="--metrics-file"):
         TextFile(str(tmp_path / "none" / "verify.prom"), "orders")

@@ -80,7 +80,7 @@ def test_names_are_those_that_ticdc_makes() -> None:
         assert avro_names.subject(case["topic"], part) == case["subject"]
 
 
-def test_watermark_mode_has_ddl_resolved_ts_and_the_commit_ts_of_a_delete() -> None:
+def test_watermark_mode_has_ddl_marks_and_a_deletes_commit_ts() -> None:
     mark, ddl, marker = VECTORS["03_watermark_ddl_delete_marker"]["messages"]
     options = opened(avro_enable_watermark=True)
     encoder = Encoder(options)
@@ -236,7 +236,7 @@ def test_a_row_is_verified_by_its_checksum() -> None:
     assert encoded(replace(event, table=table), CHECKED_OPTIONS) == CHECKED_MESSAGE
 
 
-def test_a_row_that_is_not_what_its_checksum_says_stops_or_is_marked() -> None:
+def test_a_row_unlike_its_checksum_stops_or_is_marked() -> None:
     key, value = CHECKED_MESSAGE
     value = value.replace(b"alice", b"alicE")
     with pytest.raises(ChecksumMismatch, match=r"a row of test\.chk does not match its checksum"):
@@ -567,7 +567,7 @@ def test_confluents_own_client_is_the_registry() -> None:
         registry.schema(UUID(int=1))
 
 
-def test_a_registry_travels_to_tasks_and_keeps_its_password_to_itself() -> None:
+def test_a_registry_travels_to_tasks_and_hides_its_password() -> None:
     url = "http://user:secret@127.0.0.1:1"
     registry = ConfluentRegistry({"url": url, "max.retries": 0, "timeout": 1})
     same = pickle.loads(pickle.dumps(registry))

@@ -172,7 +172,7 @@ def _ordered(message: tuple[bytes, Any]) -> tuple[bytes, str]:
     return message[0], json.dumps(message[1], sort_keys=True)
 
 
-def test_without_the_extension_a_ddl_has_no_ts_and_a_resolved_ts_no_message() -> None:
+def test_without_the_extension_ddl_has_no_ts_and_no_mark_exists() -> None:
     encoder = Encoder(Options(enable_tidb_extension=False), lambda: 1)
     assert encoder.ddl(Ddl("d", "t", "DROP TABLE `t`", 9 << 18, kind=4)) == (
         None,
@@ -183,7 +183,7 @@ def test_without_the_extension_a_ddl_has_no_ts_and_a_resolved_ts_no_message() ->
         encoder.resolved(Resolved(5))
 
 
-def test_rows_beyond_the_limit_stop_the_changefeed_at_ticdcs_sizes() -> None:
+def test_rows_beyond_the_limit_stop_the_feed_at_ticdcs_sizes() -> None:
     sent = scenario("large").variants["canal-json.no-handling"]
     encoder = Encoder(options_of(sent), lambda: 1795274370506)
     sizes = []
@@ -386,7 +386,7 @@ def test_malformed_messages_are_refused(
     assert str(raised.value) == message
 
 
-def test_a_message_without_the_extension_names_the_setting_that_helps() -> None:
+def test_a_message_without_the_extension_names_the_setting() -> None:
     with pytest.raises(MissingCommitTs) as raised:
         decode(None, _changed((',"_tidb":{"commitTs":5}', "")), PLAIN)
     assert str(raised.value) == (
@@ -444,7 +444,7 @@ def test_a_partial_old_row_holds_the_columns_that_changed() -> None:
     assert (change.before, change.after) == ({"b": None}, {"a": 1, "b": "x"})
 
 
-def test_an_old_row_of_no_columns_is_an_update_that_changes_nothing() -> None:
+def test_an_old_row_of_no_columns_is_an_update_without_a_change() -> None:
     value = _changed(('"INSERT"', '"UPDATE"'), ('"old":null', '"old":[{}]'))
     (change,) = decode(None, value, PLAIN)
     assert isinstance(change, RowChange)
@@ -489,7 +489,7 @@ AFTER_ANOTHER = [
 @pytest.mark.parametrize(
     ("changed", "expected"), [c[1:] for c in AFTER_ANOTHER], ids=[c[0] for c in AFTER_ANOTHER]
 )
-def test_a_message_shows_its_own_table_whatever_the_last_one_showed(
+def test_a_message_shows_its_own_table_after_any_other(
     changed: list[tuple[str, str]], expected: str
 ) -> None:
     values = [_changed(), _changed(*changed), _changed()]

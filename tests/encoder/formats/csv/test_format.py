@@ -413,7 +413,7 @@ def test_a_header_of_ticdc_8_5_also_names_virtual_columns(header: bool, named: s
     assert (read.after, [c.name for c in read.table.columns]) == (change.after, ["id", "w"])
 
 
-def test_a_header_names_the_columns_of_a_table_whose_virtual_ones_are_not_known() -> None:
+def test_a_header_names_the_columns_if_virtual_ones_are_unknown() -> None:
     table = Table("s", "t", tuple(Column(n, ColumnType("int")) for n in ("id", "v", "w")))
     options = replace(TIMED, output_field_header=True)
     meta = "ticdc-meta$operation,ticdc-meta$table,ticdc-meta$schema,ticdc-meta$commit-ts"
@@ -422,7 +422,7 @@ def test_a_header_names_the_columns_of_a_table_whose_virtual_ones_are_not_known(
     assert (change.after, len(change.table.columns)) == ({"id": 1, "w": 2}, 2)
 
 
-def test_the_handle_key_of_the_old_architecture_is_the_integer_primary_key() -> None:
+def test_the_old_architectures_handle_key_is_the_integer_key() -> None:
     options = replace(TIMED, output_handle_key=True)
     change = RowChange(EMPLOYEE, 5, dict.fromkeys((c.name for c in EMPLOYEE.columns), None), None)
     assert change.before is not None
@@ -544,7 +544,7 @@ READ_IN_TWO_WAYS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("settings", "message"), READ_IN_TWO_WAYS)
-def test_settings_by_which_files_can_be_read_in_two_ways_are_refused(
+def test_settings_that_make_files_ambiguous_are_refused(
     settings: dict[str, Any], message: str
 ) -> None:
     options = Options(**settings, include_commit_ts=True)
@@ -646,6 +646,7 @@ def outcome(data: bytes, options: Options) -> Any:
         return str(error)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(SMALL_ROWS, SMALL_ROWS, st.sampled_from("IUD")), min_size=1, max_size=4),
     DIALECTS,
@@ -673,7 +674,7 @@ def test_a_file_says_the_same_read_quickly_or_not(
         assert quickly == outcome(text.encode(), options)
 
 
-def test_the_text_of_null_stays_text_beside_strings_without_quotes() -> None:
+def test_the_text_of_null_stays_text_beside_unquoted_strings() -> None:
     data = b'"I","t","s",5,1,\\N,\\N,"\\N",\\N\r\n"I","t","s",5,2,\\N,\\N,x,\\N\r\n'
     rows = [change.after for change in decode(data, SMALL, TIMED)]
     assert [row and row["s"] for row in rows] == ["\\N", "x"]
@@ -686,7 +687,7 @@ def test_a_regular_file_is_read_quickly() -> None:
         assert decode(data, SMALL, TIMED) == [RowChange(SMALL, 5, None, row)]
 
 
-def test_a_quote_within_a_field_without_quotes_is_refused_however_many_there_are() -> None:
+def test_a_quote_within_an_unquoted_field_is_refused() -> None:
     # As many quotes as a regular file of these rows has: three in the first row, one in the third.
     data = (
         b'"I","t","s",5,0,\\N,\\N,\';;""",\\N\n'

@@ -231,7 +231,7 @@ FOO: dict[str, Value] = {
 }
 
 
-def test_a_row_of_every_type_is_what_the_mysql_connector_makes_of_it() -> None:
+def test_a_row_of_every_type_is_what_the_mysql_connector_makes() -> None:
     vector = sample(VECTORS, "datatype")
     foo = parse_create_table(vector["create"], "test")
     options = Options(enable_tidb_extension=False, cluster_id="dbserver1")

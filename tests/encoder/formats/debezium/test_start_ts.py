@@ -37,7 +37,7 @@ START_TS = (
 )
 
 
-def test_a_row_carries_it_in_its_source_and_the_schema_declares_it() -> None:
+def test_a_row_carries_it_in_its_source_as_the_schema_declares() -> None:
     (message,) = Changefeed(ON, **MASTER, clock=lambda: 0).encode(ROW)
     assert message.value is not None
     assert SOURCE in message.value
@@ -47,7 +47,7 @@ def test_a_row_carries_it_in_its_source_and_the_schema_declares_it() -> None:
     assert (row.after, row.commit_ts, row.start_ts) == ({"id": 1}, 6, 5)
 
 
-def test_without_the_extension_it_is_the_only_member_that_the_schema_declares() -> None:
+def test_without_the_extension_the_schema_declares_nothing_else() -> None:
     changefeed = Changefeed(ON.replace("enable-tidb-extension=true", ""), **MASTER)
     (message,) = changefeed.encode(ROW)
     assert message.value is not None

@@ -161,7 +161,7 @@ def test_writes_the_golden_messages(name: str, variant: str) -> None:
             assert record == golden
 
 
-def test_a_clustered_integer_key_is_the_row_id_of_the_old_architecture() -> None:
+def test_the_old_architectures_row_id_is_the_integer_key() -> None:
     sent = scenario("keys").variants["classic.open.batch16"]
     options = options_of(sent)
     seen = 0
@@ -179,7 +179,7 @@ def test_a_clustered_integer_key_is_the_row_id_of_the_old_architecture() -> None
     assert seen > 0
 
 
-def test_rows_beyond_the_limit_stop_the_changefeed_at_ticdcs_sizes() -> None:
+def test_rows_beyond_the_limit_stop_the_feed_at_ticdcs_sizes() -> None:
     sent = scenario("large").variants["open.no-handling"]
     encoder = Encoder(options_of(sent))
     sizes = []
@@ -289,7 +289,7 @@ def test_flags_follow_from_the_indexes(
     assert column_flags(table, new_architecture=True)["a"] == flags
 
 
-def test_the_new_architecture_forgets_the_indexes_of_generated_columns() -> None:
+def test_the_new_architecture_forgets_generated_columns_indexes() -> None:
     column = Column("a", ColumnType("int"), generated="stored")
     table = Table.define("d", "t", (column,), (Index("i", ("a",)),))
     assert column_flags(table, new_architecture=True) == {"a": 69}
@@ -532,7 +532,7 @@ def test_a_partial_old_row_takes_its_types_from_the_new_one() -> None:
     assert change.before == {"b": "\\x"}
 
 
-def test_an_old_row_of_no_columns_is_an_update_that_changes_nothing() -> None:
+def test_an_old_row_of_no_columns_is_an_update_without_a_change() -> None:
     assert _updated(b"{}").before == {}
     assert _updated(b"null").before is None
 
@@ -552,7 +552,7 @@ def test_a_legacy_column_without_flags_has_none() -> None:
     assert change.table.handle_key == ("a",)
 
 
-def test_flags_that_a_stale_cache_lost_do_not_refuse_an_unsigned_value() -> None:
+def test_flags_lost_by_a_stale_cache_allow_an_unsigned_value() -> None:
     change = _only(_column(8, 0, b"18446744073709551615"))
     assert change.after == {"a": 1, "b": 18446744073709551615}
 

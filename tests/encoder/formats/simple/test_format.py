@@ -210,7 +210,7 @@ def _bootstrapped(value: bytes | None, options: Options) -> Table:
 
 
 @pytest.mark.parametrize("variant", ["classic.simple.json", "classic.simple.avro"])
-def test_the_old_architectures_ddl_scenario_is_written_as_it_is_read(variant: str) -> None:
+def test_the_old_architectures_ddl_is_written_as_it_is_read(variant: str) -> None:
     sent = scenario("ddl").variants[variant]
     options = simple_options(sent)
     kinds = {ts: kind for (ts, *_), kind in upstream("ddl").kinds.items()}
@@ -238,7 +238,7 @@ def _hidden(ddl: Ddl) -> bool:
     return any(i.expression for table in tables if table is not None for i in table.indexes)
 
 
-def test_large_rows_of_every_variant_lie_whole_in_their_claim_check_file() -> None:
+def test_large_rows_of_every_variant_are_whole_in_their_file() -> None:
     for variant in ("simple.json.claim-check-snappy", "simple.avro.claim-check-raw"):
         sent = scenario("large").variants[variant]
         options = simple_options(sent)
@@ -312,7 +312,7 @@ def test_schemas_outlive_a_decoder() -> None:
     assert again.decode(None, _record(ROW)) == [(0, ROW)]
 
 
-def test_a_renamed_table_keeps_its_version_and_needs_its_new_schema() -> None:
+def test_a_renamed_table_keeps_its_version_and_needs_its_schema() -> None:
     renamed = replace(T1, name="u")
     decoder = Decoder(PLAIN, [T1])
     assert decoder.decode(None, _record(replace(ROW, table=renamed))) == []

@@ -197,7 +197,7 @@ def test_what_msgspec_does_not_take_is_read_the_long_way() -> None:
         assert decoder.decode(None, _message(change)) == [(0, change)]
 
 
-def test_the_rows_of_a_table_that_has_many_are_not_read_the_long_way() -> None:
+def test_rows_of_a_table_that_has_many_are_read_the_short_way() -> None:
     decoder = Decoder(Options(), [T])
     # A DELETE may be the handle key alone, which tells nothing about other rows.
     delete = RowChange(T, 4, {"a": 1})

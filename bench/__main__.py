@@ -25,7 +25,7 @@ PROGRAMS = (
     ("flat.py",),
     ("trickle.py",),
     ("start.py",),
-    ("large.py", "--plot", str(HERE / "large.png")),
+    ("large.py", "--plot", str(HERE.parent / "docs" / "pictures" / "large.png")),
     ("transaction.py",),
     ("tables.py",),
     ("many.py",),

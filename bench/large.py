@@ -1,7 +1,7 @@
 """One transaction of millions of rows, in one partition: applied atomically, in bounded memory.
 
     python bench/large.py [--rows 5000000] [--target sqlite|postgresql|mariadb|mysql]
-                          [--plot bench/large.png]
+                          [--plot docs/pictures/large.png]
 
 Needs KAFKA_BOOTSTRAP and the URL of the target's server. Prints the peak memory of the JVM, of the
 largest Python worker and of the driver, and draws them over time. A second connection counts the

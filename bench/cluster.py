@@ -30,9 +30,9 @@ from tempfile import TemporaryDirectory
 from servers import kafka, target_url
 from support.standalone_cluster import Cluster, cluster
 from throughput import check, load, options, parsed
+from ticdc_consumer.commands.run import Consumer
 from ticdc_consumer.config.options import Settings
-from ticdc_consumer.consumer import Consumer
-from ticdc_consumer.spark.session import session, warm_up
+from ticdc_consumer.cut.spark.session import session, warm_up
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.waiting import patiently, until
 from ticdc_encoder.kafka.produce import produce

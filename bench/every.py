@@ -19,12 +19,12 @@ from servers import cpu_of, target_url, verdict
 from support import brokers
 from support.moved_money import Workload
 from support.torture_topics import Feed
+from ticdc_consumer.commands.load.loading import load
+from ticdc_consumer.commands.run import Consumer
+from ticdc_consumer.commands.verify import share
 from ticdc_consumer.config.options import Settings
-from ticdc_consumer.consumer import Consumer
-from ticdc_consumer.upstream.load.loading import load
 from ticdc_consumer.upstream.session import reading
 from ticdc_consumer.upstream.snapshot import current_ts
-from ticdc_consumer.upstream.verify import share
 from verify import fill
 
 GOAL = 0.05

@@ -35,7 +35,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from servers import Kafka, kafka, target_url, verdict
 from throughput import Processes, options, place, round_
-from ticdc_consumer.spark.session import session, warm_up
+from ticdc_consumer.cut.spark.session import session, warm_up
 from ticdc_consumer.targets import encoders, open_target
 from ticdc_consumer.targets.target import Target
 from ticdc_encoder.changefeed import Changefeed

@@ -18,8 +18,8 @@ from contextlib import suppress
 import sqlalchemy as sa
 from servers import kafka, target_url
 from throughput import Processes, options, place
-from ticdc_consumer.consumer import Consumer
-from ticdc_consumer.spark.session import session, warm_up
+from ticdc_consumer.commands.run import Consumer
+from ticdc_consumer.cut.spark.session import session, warm_up
 from ticdc_consumer.targets import open_target
 from ticdc_encoder.kafka.produce import produce
 from ticdc_encoder.message import Message

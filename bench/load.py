@@ -25,10 +25,10 @@ from support import brokers
 from support.databases import own_schema
 from support.torture_topics import Feed
 from throughput import Processes
+from ticdc_consumer.commands.load.loading import load
 from ticdc_consumer.config.options import Settings
-from ticdc_consumer.spark.session import session, warm_up
+from ticdc_consumer.cut.spark.session import session, warm_up
 from ticdc_consumer.upstream.chunks import Chunk
-from ticdc_consumer.upstream.load.loading import load
 from ticdc_consumer.upstream.rows import batches
 from ticdc_consumer.upstream.session import reading
 from ticdc_consumer.upstream.snapshot import current_ts

@@ -18,8 +18,8 @@ from random import Random
 
 from confluent_kafka import Producer
 from servers import Kafka, kafka, target_url, verdict
+from ticdc_consumer.commands.run import Consumer
 from ticdc_consumer.config.options import Settings
-from ticdc_consumer.consumer import Consumer
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.event import Ddl, Row, RowChange, Transaction
 from ticdc_encoder.message import Message

@@ -22,7 +22,7 @@ from servers import kafka, target_url, verdict
 from support.ports import free_port
 from throughput import Processes, check, load, options, round_
 from ticdc_consumer.config.options import Settings
-from ticdc_consumer.spark.session import session, warm_up
+from ticdc_consumer.cut.spark.session import session, warm_up
 from ticdc_consumer.targets import open_target
 from ticdc_encoder.kafka.produce import produce
 from workload import SCHEMA, Workload

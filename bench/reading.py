@@ -15,12 +15,12 @@ from unittest import mock
 
 import orjson
 from ticdc_consumer.config.options import Settings
+from ticdc_consumer.cut.read import task as read
+from ticdc_consumer.cut.read.fast.reader import NoFastReader, fast_reader
+from ticdc_consumer.cut.read.job import ReadJob
+from ticdc_consumer.cut.read.task import BATCH, Reading
 from ticdc_consumer.protocols import decoder
 from ticdc_consumer.protocols.shape import ExpectedShape, shape
-from ticdc_consumer.read import task as read
-from ticdc_consumer.read.fast.reader import NoFastReader, fast_reader
-from ticdc_consumer.read.job import ReadJob
-from ticdc_consumer.read.task import BATCH, Reading
 from ticdc_consumer.source.kafka.tasks import KafkaTasks
 from ticdc_consumer.source.marks import Span
 from ticdc_consumer.source.records import Records

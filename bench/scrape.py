@@ -12,9 +12,9 @@ from functools import partial
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics.exposition import generate_latest
-from ticdc_consumer.state.activity.monitor import Monitor
 from ticdc_consumer.state.checkpoint import Position
-from ticdc_consumer.state.metrics.collector import register
+from ticdc_consumer.status.activity.monitor import Monitor
+from ticdc_consumer.status.metrics.collector import register
 
 SIZES = ((10, 8), (1_000, 64), (1_000, 1_000))
 GOAL = 0.01

@@ -36,15 +36,15 @@ from unittest import mock
 import pyarrow as pa
 from servers import target_url, verdict
 from throughput import check, load, options
-from ticdc_consumer.apply.step import Step
-from ticdc_consumer.apply.transaction import apply
 from ticdc_consumer.config.options import Settings
+from ticdc_consumer.cut.apply.step import Step
+from ticdc_consumer.cut.apply.transaction import apply
+from ticdc_consumer.cut.layouts import TableLayouts
+from ticdc_consumer.cut.read.job import ReadJob
+from ticdc_consumer.cut.read.staging import staged
+from ticdc_consumer.cut.read.task import Reading
+from ticdc_consumer.cut.reconcile.gathered import of_tasks
 from ticdc_consumer.ddl.context import DdlContext
-from ticdc_consumer.layouts import TableLayouts
-from ticdc_consumer.read.job import ReadJob
-from ticdc_consumer.read.staging import staged
-from ticdc_consumer.read.task import Reading
-from ticdc_consumer.reconcile.gathered import of_tasks
 from ticdc_consumer.source.kafka.tasks import KafkaTasks
 from ticdc_consumer.source.marks import Span
 from ticdc_consumer.state.checkpoint import Checkpoint

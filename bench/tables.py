@@ -24,13 +24,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import sqlalchemy as sa
-from ticdc_consumer.apply.step import Step
-from ticdc_consumer.apply.transaction import apply
 from ticdc_consumer.config.options import Settings
+from ticdc_consumer.cut.apply.step import Step
+from ticdc_consumer.cut.apply.transaction import apply
+from ticdc_consumer.cut.layouts import TableLayouts
+from ticdc_consumer.cut.reconcile.net_change import NoChange
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.context import DdlContext
-from ticdc_consumer.layouts import TableLayouts
-from ticdc_consumer.reconcile.net_change import NoChange
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.schema import DEFINITION, LEDGER, METADATA

@@ -22,9 +22,9 @@ import pyarrow as pa
 import sqlalchemy as sa
 from pyspark.sql import SparkSession
 from servers import kafka, target_url, verdict
+from ticdc_consumer.commands.run import Consumer
 from ticdc_consumer.config.options import Settings
-from ticdc_consumer.consumer import Consumer
-from ticdc_consumer.spark.session import session, warm_up
+from ticdc_consumer.cut.spark.session import session, warm_up
 from ticdc_consumer.targets import encoders, open_target
 from ticdc_consumer.targets.target import Target
 from ticdc_encoder.event import Row

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from servers import Kafka, kafka, target_url, verdict
 from throughput import load, options
-from ticdc_consumer.consumer import Consumer
+from ticdc_consumer.commands.run import Consumer
 from ticdc_consumer.targets import open_target
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.event import RowChange, Transaction

@@ -22,12 +22,12 @@ import sqlalchemy as sa
 from servers import cpu_of, target_url, verdict
 from support.databases import own_schema
 from support.verified import Verified
+from ticdc_consumer.commands.verify.pairs import Pair
+from ticdc_consumer.commands.verify.verification import Request, verify
 from ticdc_consumer.targets import open_target, read_back
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.upstream.session import reading
 from ticdc_consumer.upstream.tables import defined
-from ticdc_consumer.upstream.verify.pairs import Pair
-from ticdc_consumer.upstream.verify.verification import Request, verify
 
 CREATE = (
     "CREATE TABLE sales (id BIGINT PRIMARY KEY, customer INT, amount DECIMAL(12,2), "

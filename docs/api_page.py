@@ -12,8 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import ticdc_consumer
-from ticdc_consumer import commands
-from ticdc_consumer.commands import results
+from ticdc_consumer import api
+from ticdc_consumer.api import results
 from ticdc_encoder import __all__ as of_encoder
 
 PAGE = Path(__file__).resolve().parent / "reference" / "api.md"
@@ -26,8 +26,8 @@ HEAD = """# Python API
 | part | import |
 |---|---|
 | the loop, errors | `from ticdc_consumer import Consumer, Settings, Stop` |
-| commands | `from ticdc_consumer import commands` |
-| results, for type annotations | `from ticdc_consumer.commands.results import TableReport` |
+| commands | `from ticdc_consumer import api` |
+| results, for type annotations | `from ticdc_consumer.api.results import TableReport` |
 | the encoder | `from ticdc_encoder import Changefeed` |
 """
 WHOLE = {"Settings", "Consumer", "UncommittedCut", "Changefeed"}
@@ -73,15 +73,15 @@ def home(name: str) -> str:
 
 def parts() -> dict[str, list[Definition]]:
     """The page's parts, and what each shows, once."""
-    functions = [name for name, each in vars(commands).items() if inspect.isfunction(each)]
+    functions = [name for name, each in vars(api).items() if inspect.isfunction(each)]
     errors = [name for name in ticdc_consumer.__all__ if name not in OF_LOOP]
     return {
         "The loop": [defined(name, home(name)) for name in OF_LOOP],
         "Errors": sorted((defined(n, home(n)) for n in errors), key=_depth),
         "Commands": [
-            defined(name, commands.__name__)
+            defined(name, api.__name__)
             for name in functions
-            if vars(commands)[name].__module__ == commands.__name__ and not name.startswith("_")
+            if vars(api)[name].__module__ == api.__name__ and not name.startswith("_")
         ],
         "Results": [defined(name, results.__name__) for name in results.__all__],
         "The encoder": [

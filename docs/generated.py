@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ticdc_consumer.check.advisories import ADVISORIES
 from ticdc_consumer.cli.arguments import parser, parsers_of
+from ticdc_consumer.commands.check.advisories import ADVISORIES
 from ticdc_consumer.config import reference
 from ticdc_consumer.config.reference import Described
 from ticdc_consumer.errors import Fenced, Stop, Unavailable, Usage

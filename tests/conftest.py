@@ -33,7 +33,7 @@ from support import brokers, jvm
 from support.databases import fresh_database
 from support.server_address import REQUIRED, missing, server_address
 from ticdc_consumer.cli import masking
-from ticdc_consumer.spark.session import session
+from ticdc_consumer.cut.spark.session import session
 
 os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(jvm.options()))
 

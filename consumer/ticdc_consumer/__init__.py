@@ -17,11 +17,11 @@ import typing as _typing
 if _typing.TYPE_CHECKING:
     from ticdc_encoder.errors import ConfigError, DefinitionError, TicdcError, WireError
 
-    from ticdc_consumer.apply.before_commit import BeforeCommit, UncommittedCut
-    from ticdc_consumer.apply.counts import Counts
+    from ticdc_consumer.commands.run import Consumer
     from ticdc_consumer.config.options import Settings
-    from ticdc_consumer.consumer import Consumer
-    from ticdc_consumer.epoch import Epoch
+    from ticdc_consumer.cut.apply.before_commit import BeforeCommit, UncommittedCut
+    from ticdc_consumer.cut.apply.counts import Counts
+    from ticdc_consumer.cut.epoch import Epoch
     from ticdc_consumer.errors import (
         Away,
         Denied,
@@ -46,8 +46,8 @@ if _typing.TYPE_CHECKING:
         ValuesNotSent,
         WaitingDdl,
     )
-    from ticdc_consumer.state.activity.activity import Activity
-    from ticdc_consumer.state.causes.situation import Diagnosis
+    from ticdc_consumer.status.activity.activity import Activity
+    from ticdc_consumer.status.causes.situation import Diagnosis
 
     __version__: str
 
@@ -92,14 +92,14 @@ __all__ = [
 _logging.getLogger(__name__).addHandler(_logging.NullHandler())
 
 _HOMES = {
-    "Activity": "ticdc_consumer.state.activity.activity",
-    "BeforeCommit": "ticdc_consumer.apply.before_commit",
-    "Consumer": "ticdc_consumer.consumer",
-    "Counts": "ticdc_consumer.apply.counts",
-    "Diagnosis": "ticdc_consumer.state.causes.situation",
-    "Epoch": "ticdc_consumer.epoch",
+    "Activity": "ticdc_consumer.status.activity.activity",
+    "BeforeCommit": "ticdc_consumer.cut.apply.before_commit",
+    "Consumer": "ticdc_consumer.commands.run",
+    "Counts": "ticdc_consumer.cut.apply.counts",
+    "Diagnosis": "ticdc_consumer.status.causes.situation",
+    "Epoch": "ticdc_consumer.cut.epoch",
     "Settings": "ticdc_consumer.config.options",
-    "UncommittedCut": "ticdc_consumer.apply.before_commit",
+    "UncommittedCut": "ticdc_consumer.cut.apply.before_commit",
     **dict.fromkeys(
         ("ConfigError", "DefinitionError", "TicdcError", "WireError"), "ticdc_encoder.errors"
     ),

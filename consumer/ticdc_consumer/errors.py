@@ -61,6 +61,9 @@ UPSTREAM_DRIVER = "pip install ticdc-consumer[mysql]"
 MOST_PROBLEMS = 3
 """Of a table, in one message."""
 
+DDL_DONE = "ticdc-consumer run {config} --ddl-done {id}"
+DDL_RUN = "ticdc-consumer run {config} --ddl-run {id} FILE.sql"
+"""The commands that answer a pending DDL."""
 LOAD_ANEW = (
     "load all tables anew: ticdc-consumer forget CONFIG, then ticdc-consumer load CONFIG --replace"
 )

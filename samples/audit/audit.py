@@ -9,7 +9,7 @@ and a comparison with the upstream in the end.
 import sys
 
 import sqlalchemy as sa
-from ticdc_consumer import Consumer, Settings, Stop, TicdcError, UncommittedCut, commands
+from ticdc_consumer import Consumer, Settings, Stop, TicdcError, UncommittedCut, api
 
 CREATE = "CREATE TABLE IF NOT EXISTS audit (r BIGINT, name VARCHAR(200), written BIGINT)"
 INSERT = "INSERT INTO audit (r, name, written) VALUES (:r, :name, :written)"
@@ -48,7 +48,7 @@ def main() -> None:
         answer(settings, stop)
         follow(settings)
     if settings.upstream_url is not None:
-        for report in commands.verify(settings):
+        for report in api.verify(settings):
             print(f"{report.name}: {'equal' if report.equal else 'not equal'}")
 
 

@@ -9,7 +9,7 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 python=$(type -P "${PYTHON:-python}")
 SPARK_HOME=$("$python" -c 'import pyspark; print(pyspark.__path__[0])')
-JAVA_HOME=$("$python" -c 'from ticdc_consumer.spark.java import java_home; print(java_home())')
+JAVA_HOME=$("$python" -c 'from ticdc_consumer.cut.spark.java import java_home; print(java_home())')
 export SPARK_HOME JAVA_HOME PYSPARK_PYTHON=$python PYSPARK_DRIVER_PYTHON=$python
 port=$("$python" -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
 master=spark://127.0.0.1:$port

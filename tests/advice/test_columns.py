@@ -14,7 +14,7 @@ from support.advice import (
     types_again,
     upstream,
 )
-from ticdc_consumer.upstream.repair import differing_keys
+from ticdc_consumer.commands.repair import differing_keys
 
 T = "CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(20))"
 BEGUN = [changefeed_begins, upstream(T, "INSERT INTO t VALUES (1, 'one')"), types("run CONFIG")]

@@ -12,7 +12,7 @@ from support.advice import (
     types_again,
     upstream,
 )
-from ticdc_consumer.upstream.verify import same_state
+from ticdc_consumer.commands.verify import same_state
 
 T = "CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(20))"
 BEGUN = [changefeed_begins, upstream(T, "INSERT INTO t VALUES (1, 'one')"), types("run CONFIG")]

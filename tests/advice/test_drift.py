@@ -17,7 +17,7 @@ from support.advice import (
     types_again,
     upstream,
 )
-from ticdc_consumer.upstream.verify import share
+from ticdc_consumer.commands.verify import share
 from ticdc_consumer.waiting import until
 
 PEOPLE = "CREATE TABLE people (id INT PRIMARY KEY, mail VARCHAR(20) NOT NULL, UNIQUE KEY m (mail))"

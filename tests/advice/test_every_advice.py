@@ -140,7 +140,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     "followed by tests/integration/test_ddl_policy_run.py": (
         "ticdc-consumer run {config} --ddl-run {id} FILE.sql",
     ),
-    "followed by tests/consumer/check/test_upstream.py": (
+    "followed by tests/consumer/commands/check/test_upstream.py": (
         " holds a zero or partial date",
         "create the table with these columns in utf8mb3",
         "leave the table out by [tables] filter",

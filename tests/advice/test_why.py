@@ -14,8 +14,8 @@ from support.advice import (
     types,
     upstream,
 )
+from ticdc_consumer.commands.verify import share
 from ticdc_consumer.errors import Drift
-from ticdc_consumer.upstream.verify import share
 
 T = "CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(20))"
 BEGUN = [changefeed_begins, upstream(T, "INSERT INTO t VALUES (1, 'one')"), types("run CONFIG")]

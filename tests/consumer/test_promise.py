@@ -18,20 +18,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.world import SQL, TABLES, make_world
 from support.world_run import Run
-from ticdc_consumer.apply import transaction as apply_step
+from ticdc_consumer.cut.apply import transaction as apply_step
+from ticdc_consumer.cut.cut_reader import Reader
+from ticdc_consumer.cut.cuts import Cut, shares
+from ticdc_consumer.cut.read import task as read
+from ticdc_consumer.cut.read.cut_range import CutRange
+from ticdc_consumer.cut.read.job import ReadJob
+from ticdc_consumer.cut.read.report import Report
+from ticdc_consumer.cut.reconcile import gathered
+from ticdc_consumer.cut.reconcile.gathered import Gathered, gather_here
+from ticdc_consumer.cut.spark import jobs
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.plan import Cut, shares
-from ticdc_consumer.read import task as read
-from ticdc_consumer.read.cut_range import CutRange
-from ticdc_consumer.read.job import ReadJob
-from ticdc_consumer.read.report import Report
-from ticdc_consumer.reader import Reader
-from ticdc_consumer.reconcile import gathered
-from ticdc_consumer.reconcile.gathered import Gathered, gather_here
 from ticdc_consumer.source.kafka import tasks as poll
 from ticdc_consumer.source.kafka.recent import Recent
 from ticdc_consumer.source.kafka.tasks import KafkaTasks
-from ticdc_consumer.spark import jobs
 from ticdc_consumer.state.store import Store
 from ticdc_encoder.errors import TicdcError
 

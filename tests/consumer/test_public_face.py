@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import ticdc_consumer
 from ticdc_consumer import config, errors
-from ticdc_consumer.consumer import Consumer
+from ticdc_consumer.commands.run import Consumer
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
 
-HEAVY = ("pyspark", "py4j", "ticdc_consumer.consumer", "ticdc_consumer.source")
+HEAVY = ("pyspark", "py4j", "ticdc_consumer.commands.run", "ticdc_consumer.source")
 
 
 NO_ROWS = ("pyspark", "pyarrow", "numpy", "sqlglot", "psycopg", "pymysql")
@@ -99,7 +99,7 @@ def test_a_command_loads_only_what_it_needs(
 
 
 def test_status_of_another_database_loads_nothing_of_mysql() -> None:
-    loaded = loaded_after("import ticdc_consumer.status")
+    loaded = loaded_after("import ticdc_consumer.status.diagnosis, ticdc_consumer.status.text")
     assert "sqlalchemy" in loaded
     assert "sqlalchemy.dialects.mysql" not in loaded
 

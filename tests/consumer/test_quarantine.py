@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from support.loading import Crash, crash_at
 from support.world import SQL, TABLES, make_world
 from support.world_run import Run, logs_of
+from ticdc_consumer.commands.release import released
+from ticdc_consumer.cut.cut_reader import Reader
+from ticdc_consumer.cut.spark.starter import SparkStarter
 from ticdc_consumer.errors import Fenced, Stop
-from ticdc_consumer.reader import Reader
-from ticdc_consumer.runs.release import released
-from ticdc_consumer.spark.starter import SparkStarter
 from ticdc_consumer.state.quarantine import Quarantine
 
 POISONS = {"single": "NEW.v = 'x'", "uniq": "NEW.u > 2"}

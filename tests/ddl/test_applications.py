@@ -22,8 +22,8 @@ from support.shapes import catalog
 from support.torture_cli import Command, Outcome, commands
 from support.torture_topics import Feed
 from support.upstream_tidb import Upstream, upstream
-from ticdc_consumer.apply import to_target
 from ticdc_consumer.config.options import Settings
+from ticdc_consumer.cut.apply import to_target
 from ticdc_consumer.targets.layout import TableName
 
 pytestmark = pytest.mark.slow

@@ -24,8 +24,8 @@ from ticdc_consumer.ddl.suggestion import Suggestion, suggested
 from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.schema import CHECKPOINT
-from ticdc_consumer.state.standby import Watch
 from ticdc_consumer.state.store import Store
+from ticdc_consumer.status.standby import Watch
 from ticdc_consumer.targets import open_target
 from ticdc_encoder.sql.parser import parse_create_table
 

@@ -13,13 +13,13 @@ from fuzz.mutator import Record
 from fuzz.subject import Subject, text_of
 from support.golden import scenario
 from support.loading import ACCOUNTS, CHANGEFEED, bank, options
+from ticdc_consumer.commands.export import document_of, exported, imported
 from ticdc_consumer.source.storage.directories import (
     directory_of,
     partition_of,
     require_date,
     settled,
 )
-from ticdc_consumer.state.exported import document_of, exported, imported
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.quarantine import SetAside
 from ticdc_consumer.state.schema import METADATA

@@ -15,10 +15,10 @@ from support.torture_topics import inserted, ts
 from ticdc_consumer.cli import commands as cli
 from ticdc_consumer.cli import progress
 from ticdc_consumer.cli.progress import RunProgress
+from ticdc_consumer.cut import opening
 from ticdc_consumer.source.log import Log, survey
-from ticdc_consumer.state import opening
-from ticdc_consumer.state.activity import recorder
-from ticdc_consumer.state.activity.stored import StoredActivity, read
+from ticdc_consumer.status.activity import recorder
+from ticdc_consumer.status.activity.stored import StoredActivity, read
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.waiting import until
 

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from support import brokers
 from support.torture_cli import Begin, Command, Make, refuses
 from support.torture_topics import Feed, deleted, inserted, renamed, table, ts, updated
-from ticdc_consumer import reader as cuts
+from ticdc_consumer.cut import cut_reader
 from ticdc_encoder.event import Row
 
 PROTOCOLS = ["canal-json", "open-protocol"]
@@ -116,7 +116,7 @@ def test_two_rows_for_one_key_and_commit_ts_stop(
     way: str,
 ) -> None:
     feed, run = begin(spark=spark, target__apply=way, limits__memory_budget=budget)
-    monkeypatch.setattr(cuts, "SMALL", small)
+    monkeypatch.setattr(cut_reader, "SMALL", small)
     one, other = partitions
     feed.send(one, ONE)
     feed.send(other, OTHER)

@@ -7,7 +7,7 @@ import pytest
 from support import brokers
 from support.torture_cli import Begin, Command, Make, ended_by, refuses
 from support.torture_topics import Feed, inserted, ts
-from ticdc_consumer import commands
+from ticdc_consumer import api
 from ticdc_consumer.source.kafka.brokers import Cluster
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.target import Target
@@ -123,7 +123,7 @@ def test_a_signal_at_start_ends_the_run_before_its_first_cut(
         signal.raise_signal(signal.Signals[name])
         return open_target(url, **settings)
 
-    monkeypatch.setattr("ticdc_consumer.state.opening.open_target", opened)
+    monkeypatch.setattr("ticdc_consumer.cut.opening.open_target", opened)
     outcome = run()
     assert outcome.code == 0
     assert outcome.said == f"stopped by {name}: nothing was applied\n"
@@ -205,7 +205,7 @@ def test_a_topic_that_is_deleted_is_refused(
     begun: tuple[Feed, Command], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     feed, run = begun
-    monkeypatch.setattr("ticdc_consumer.state.opening.PATIENCE", 1.0)
+    monkeypatch.setattr("ticdc_consumer.cut.opening.PATIENCE", 1.0)
     feed.kafka.delete_topic(feed.topic)
     refuses(run, f"topic {feed.topic} does not exist")
 
@@ -257,7 +257,7 @@ def test_a_first_start_may_be_corrected_before_the_first_cut(
     wrong = run(protocol="open-protocol", tables__filter='["shop.itmes"]')
     assert (wrong.code, run.resolved_ts) == (3, 0)
     if way == "plan first":
-        assert [cut.resolved_ts for cut in commands.plan(run.options())] == [ts(11), ts(100)]
+        assert [cut.resolved_ts for cut in api.plan(run.options())] == [ts(11), ts(100)]
     outcome = run()
     assert (outcome.code, run.resolved_ts) == (0, ts(100)), outcome.said
     assert run.rows("SELECT * FROM items") == [(3, "three")]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.torture_cli import Begin, Command
 from support.torture_topics import inserted, ts
-from ticdc_consumer import Stop, Usage, commands
+from ticdc_consumer import Stop, Usage, api
 from ticdc_consumer.status.text import to_json
 
 
@@ -27,7 +27,7 @@ def printed(run: Command, name: str, *arguments: str) -> Any:
 
 
 def test_check_gives_its_findings(run: Command) -> None:
-    found = [finding.to_json() for finding in commands.check(run.options())]
+    found = [finding.to_json() for finding in api.check(run.options())]
     assert found == printed(run, "check")["findings"]
     assert "items" in json.dumps(found)
 
@@ -35,27 +35,27 @@ def test_check_gives_its_findings(run: Command) -> None:
 def test_plan_gives_cuts_and_raises_what_would_end_the_run(run: Command) -> None:
     cuts = []
     with pytest.raises(Stop, match="stops: "):
-        for cut in commands.plan(run.options()):
+        for cut in api.plan(run.options()):
             cuts.append(cut)
     assert (cuts[0].begin, cuts[0].rows) == (ts(100), 1)
     assert [cut["rows"] for cut in printed(run, "plan")["cuts"]] == [cut.rows for cut in cuts]
 
 
 def test_status_and_why_give_where_it_is(run: Command) -> None:
-    status = commands.status(run.options())
+    status = api.status(run.options())
     assert (status.changefeed, status.resolved_ts) == ("proof", ts(100))
     assert json.loads(to_json(status))["partitions"] == printed(run, "status")["partitions"]
-    assert commands.why(run.options()).cause == printed(run, "why")["cause"]
+    assert api.why(run.options()).cause == printed(run, "why")["cause"]
     with pytest.raises(FrozenInstanceError):
         status.resolved_ts = 0  # type: ignore[misc]
 
 
 def test_trace_gives_what_became_of_a_row(run: Command) -> None:
-    history = commands.trace(run.options(), ("shop", "items"), {"id": "1"})
+    history = api.trace(run.options(), ("shop", "items"), {"id": "1"})
     assert history.agrees is True
     assert [each.observation.commit_ts for each in history.entries][-1] >= ts(20)
     with pytest.raises(Usage, match="is identified by id"):
-        commands.trace(run.options(), ("shop", "items"), {"name": "one"})
+        api.trace(run.options(), ("shop", "items"), {"name": "one"})
 
 
 def test_a_ddl_that_stops_is_answered_by_its_id(run: Command) -> None:
@@ -75,8 +75,8 @@ def test_a_ddl_that_stops_is_answered_by_its_id(run: Command) -> None:
 
 def test_a_changefeed_is_listed_until_it_is_forgotten(run: Command) -> None:
     options = run.options()
-    assert [each.changefeed for each in commands.changefeeds(options)] == ["proof"]
-    assert commands.forget(options).resolved_ts == ts(100)
-    assert commands.changefeeds(options) == []
+    assert [each.changefeed for each in api.changefeeds(options)] == ["proof"]
+    assert api.forget(options).resolved_ts == ts(100)
+    assert api.changefeeds(options) == []
     with pytest.raises(Stop, match="no checkpoint"):
-        commands.status(options)
+        api.status(options)

@@ -13,13 +13,13 @@ from pyspark.sql.classic.dataframe import DataFrame
 from support import brokers
 from support.torture_cli import Begin, Make
 from support.torture_topics import ITEMS, Feed, inserted, ts, updated
-from ticdc_consumer.consumer import Consumer
+from ticdc_consumer.commands.run import Consumer
+from ticdc_consumer.cut.read.facts import REPORT
 from ticdc_consumer.ddl import beside
-from ticdc_consumer.read.facts import REPORT
 from ticdc_consumer.source.kafka import follower, scout
 from ticdc_consumer.source.kafka import tasks as poll
 from ticdc_consumer.source.kafka.brokers import Cluster
-from ticdc_consumer.state.activity import recorder
+from ticdc_consumer.status.activity import recorder
 
 CUTS = 5
 ROWS = 40

@@ -13,7 +13,7 @@ from support.golden import TableVersion, scenario
 from support.golden_run import Place, consumer_of, differences, run_to, send
 from support.golden_snapshot import recorded
 from support.registry_server import served
-from ticdc_consumer.apply import to_target
+from ticdc_consumer.cut.apply import to_target
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.layout import TargetTable
 from ticdc_encoder.sql.parser import parse_create_table

@@ -12,7 +12,7 @@ from support.databases import own_schema
 from support.torture_cli import Command, Make
 from support.torture_topics import Feed
 from support.upstream_tidb import Upstream
-from ticdc_consumer.read.upstream import Snapshots
+from ticdc_consumer.cut.read.upstream import Snapshots
 from ticdc_encoder.event import Ddl, RowChange
 from ticdc_encoder.sql.parser import parse_create_table
 from ticdc_encoder.tso import compose

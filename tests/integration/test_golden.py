@@ -22,7 +22,7 @@ from support.golden import scenario
 from support.golden_made import WITHOUT_PRIMARY_KEY, made
 from support.golden_run import Own, Place, consumer_of, differences, protocol_of, run_to, send
 from support.registry_server import served
-from ticdc_consumer import reader as cuts
+from ticdc_consumer.cut import cut_reader
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets import column_mapping
 from ticdc_encoder.errors import TicdcError
@@ -193,7 +193,7 @@ def test_the_target_is_what_tidb_was_at_every_resolved_ts(
 ) -> None:
     if case.again:
         # So few messages are one task's; now the copies of a row meet in the driver, too.
-        monkeypatch.setattr(cuts, "SMALL", 0)
+        monkeypatch.setattr(cut_reader, "SMALL", 0)
     given = scenario(case.scenario)
     variant, schemas = made(given.variants[case.variant])
     place = place_of(case.target, request)

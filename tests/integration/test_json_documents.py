@@ -10,8 +10,8 @@ from support.torture_cli import Begin
 from support.torture_topics import inserted, ts
 from ticdc_consumer import cli
 from ticdc_consumer.cli import arguments as command_line
-from ticdc_consumer.upstream.verify.compare import Difference
-from ticdc_consumer.upstream.verify.report import TableReport, to_json
+from ticdc_consumer.commands.verify.compare import Difference
+from ticdc_consumer.commands.verify.report import TableReport, to_json
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = ROOT / "docs" / "reference" / "json.md"

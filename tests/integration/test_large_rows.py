@@ -19,7 +19,7 @@ from support.local_spark import LocalSpark
 from support.torture_cli import Begin, Command, Make, refuses
 from support.torture_topics import BASE, Feed, inserted, ts
 from ticdc_consumer import cli
-from ticdc_consumer.read import upstream as snapshots
+from ticdc_consumer.cut.read import upstream as snapshots
 from ticdc_encoder.event import Row, RowChange
 from ticdc_encoder.formats.claim_check import ClaimCheckStorage
 from ticdc_encoder.sql.parser import parse_create_table

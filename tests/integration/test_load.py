@@ -12,11 +12,12 @@ from support.torture_cli import Command
 from support.torture_topics import Feed
 from support.upstream_tidb import ODD_DATES, TYPES, Upstream, upstream
 from support.upstream_workload import Workload, definition, working
-from ticdc_consumer import failpoints, status
+from ticdc_consumer import failpoints
 from ticdc_consumer.cli import commands as cli
+from ticdc_consumer.commands.load.loading import load
 from ticdc_consumer.state.loading import LoadProgress
+from ticdc_consumer.status import diagnosis, reading
 from ticdc_consumer.targets import open_target
-from ticdc_consumer.upstream.load.loading import load
 from ticdc_consumer.waiting import until
 from ticdc_encoder.event import Ddl, RowChange
 from ticdc_encoder.values import FAMILIES
@@ -132,7 +133,7 @@ def compare(tidb: Upstream, run: Command) -> None:
 def loading(run: Command) -> LoadProgress | None:
     """What `status` shows of the load."""
     with closing(open_target(run.target_url, to_look=True)) as target:
-        return status.read(target, run.options()).loading
+        return reading.read(target, run.options()).loading
 
 
 @pytest.fixture
@@ -185,7 +186,7 @@ def test_a_load_killed_anywhere_continues_without_doubles(
             done = progress.chunks_done
             assert "is being loaded as of" in said_by(run())
             # On a busy machine it may give the target up before it answers.
-            assert until(lambda: status.why(run.options()).cause == "loading", 60.0)
+            assert until(lambda: diagnosis.why(run.options()).cause == "loading", 60.0)
             tidb.execute("UPDATE people SET note = 'later' WHERE b = 1")
             if number % 5 == 0:
                 workload.add_column()

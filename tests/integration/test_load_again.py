@@ -15,13 +15,15 @@ from support.torture_driver import Driver
 from support.torture_topics import Feed
 from support.upstream_tidb import Upstream, upstream
 from support.upstream_workload import Workload, definition
-from ticdc_consumer import failpoints, reader, status
-from ticdc_consumer.read import staging
-from ticdc_consumer.status.changefeeds import end
+from ticdc_consumer import failpoints
+from ticdc_consumer.commands.changefeeds import end
+from ticdc_consumer.commands.load import again
+from ticdc_consumer.cut import cut_reader
+from ticdc_consumer.cut.read import staging
+from ticdc_consumer.status import diagnosis
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.layout import TargetName
 from ticdc_consumer.targets.target import Target
-from ticdc_consumer.upstream.load import again
 from ticdc_consumer.waiting import sleep, until
 from ticdc_encoder.event import Ddl, Row, RowChange
 from ticdc_encoder.sql.parser import parse_create_table
@@ -293,7 +295,7 @@ def test_rows_that_tasks_staged_go_to_both_tables(
 
     monkeypatch.setattr(staging.Stager, "_stage", noted)
     monkeypatch.setattr(staging, "LEAST_ROWS", 1)
-    monkeypatch.setattr(reader, "SMALL", 0)
+    monkeypatch.setattr(cut_reader, "SMALL", 0)
     begin_and_die(run, f"{tidb.schema}.stock", monkeypatch)
     with upstream(tidb.url) as writer:
         workload = Workload(writer, feed, seed=7)
@@ -355,7 +357,7 @@ def test_a_ddl_of_the_table_waits_until_it_is_loaded(
     driver = run.driver()
     try:
         assert until(lambda: run.resolved_ts == altered, 60.0), driver.text
-        assert until(lambda: status.why(run.options()).cause == "loading", 30.0)
+        assert until(lambda: diagnosis.why(run.options()).cause == "loading", 30.0)
         outcome = run.load("--table", table)
         assert outcome.code == 0, outcome.said
         assert until(lambda: run.resolved_ts == later, 60.0), driver.text

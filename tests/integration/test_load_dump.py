@@ -12,8 +12,8 @@ from support.dumpling import dump
 from support.torture_cli import Command, Make, Outcome
 from support.torture_topics import Feed, ts
 from support.upstream_tidb import ODD_DATES, TYPES, Upstream
+from ticdc_consumer.commands.load.loading import load
 from ticdc_consumer.state.loading import LoadProgress
-from ticdc_consumer.upstream.load.loading import load
 
 Loads = Callable[..., tuple[Command, Outcome]]
 

@@ -25,7 +25,7 @@ def test_a_run_logs_what_it_does_as_objects_without_rows(begin: Begin) -> None:
     assert {"cut", "rows", "position", "progress"} <= set(events)
     commit = printed[events.index("commit")]
     assert commit["resolved_ts"] == str(ts(200)) and commit["changes"] == 1
-    assert commit["logger"] == "ticdc_consumer.epoch"
+    assert commit["logger"] == "ticdc_consumer.cut.epoch"
     assert float(str(commit["seconds"])) > 0
     rows = printed[events.index("rows")]
     assert (rows["table"], rows["rows_written"]) == ("shop.items", 1)

@@ -13,7 +13,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from support.ports import free_port
 from support.torture_cli import Begin, ended_by
 from support.torture_topics import inserted, ts
-from ticdc_consumer.consumer import Consumer
+from ticdc_consumer.commands.run import Consumer
 from ticdc_consumer.errors import Usage
 from ticdc_encoder.tso import seconds
 

@@ -7,8 +7,8 @@ import sqlalchemy as sa
 from support import brokers
 from support.torture_cli import Command, Make, ended_by
 from support.torture_topics import ITEMS, Feed, inserted, ts
-from ticdc_consumer.check.checks import check
 from ticdc_consumer.cli import commands as cli
+from ticdc_consumer.commands.check.checks import check
 from ticdc_encoder.event import Row
 
 ROW: Row = {"id": 1, "name": "first"}

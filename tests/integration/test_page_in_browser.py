@@ -12,9 +12,9 @@ from selenium.webdriver.common.by import By
 from support.browser import DESKTOP, PHONE, Scheme, browser, console, look_at, text_of
 from support.loading import at
 from ticdc_consumer.errors import Stop, WaitingDdl
-from ticdc_consumer.state.activity.activity import CutActivity
-from ticdc_consumer.state.activity.monitor import Monitor
-from ticdc_consumer.state.metrics.server import MetricsServer
+from ticdc_consumer.status.activity.activity import CutActivity
+from ticdc_consumer.status.activity.monitor import Monitor
+from ticdc_consumer.status.metrics.server import MetricsServer
 from ticdc_consumer.waiting import until
 from ticdc_encoder.tso import compose
 

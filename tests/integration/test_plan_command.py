@@ -9,7 +9,7 @@ from support.brokers import Mock
 from support.torture_cli import CHANGEFEED, Begin, Command, Make
 from support.torture_topics import ITEMS, Feed, deleted, inserted, table, ts, updated
 from ticdc_consumer import cli
-from ticdc_consumer.runs import dry_run
+from ticdc_consumer.commands import plan as dry_run
 from ticdc_encoder.event import Row
 
 OTHER = "CREATE TABLE `other` (`id` INT NOT NULL, PRIMARY KEY (`id`))"

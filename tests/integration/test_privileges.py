@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from support import brokers
 from support.torture_cli import Make
 from support.torture_topics import Feed, inserted, table, ts
-from ticdc_consumer.check.checks import check
+from ticdc_consumer.commands.check.checks import check
 
 DOCUMENT = Path(__file__).parents[2] / "docs/reference/databases.md"
 MOST = 12

@@ -13,11 +13,12 @@ from support.databases import own_schema
 from support.torture_cli import CHANGEFEED, Command, Make, ended_by, refuses
 from support.torture_driver import Driver
 from support.torture_topics import Feed, framed, inserted, table, ts, updated
-from ticdc_consumer import failpoints, status
+from ticdc_consumer import failpoints
 from ticdc_consumer.cli import commands as cli
 from ticdc_consumer.errors import Retry
-from ticdc_consumer.state.activity import stored
 from ticdc_consumer.state.quarantine import SetAside
+from ticdc_consumer.status import diagnosis
+from ticdc_consumer.status.activity import stored
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.waiting import until
 from ticdc_encoder.event import Row
@@ -427,7 +428,7 @@ def test_status_and_why_say_what_waits(small: Place, capsys: pytest.CaptureFixtu
     with small.run.consumer() as consumer:
         assert consumer.activity.set_aside[0].waiting == 3
         assert until(lambda: is_running(small.run), 20.0)
-        shown = status.why(small.run.options())
+        shown = diagnosis.why(small.run.options())
     assert shown.cause == "table-quarantined"
     assert shown.sentence.startswith(f"the table shop.items is set aside at R {ts(100)}")
     assert shown.advice == (

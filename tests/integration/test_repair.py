@@ -17,11 +17,12 @@ from support.torture_topics import Feed
 from support.upstream_tidb import upstream
 from support.upstream_workload import definition
 from support.verified import Verified
-from ticdc_consumer import commands, status
+from ticdc_consumer import api
+from ticdc_consumer.commands.repair import command as repair_command
+from ticdc_consumer.commands.repair import differing_keys
 from ticdc_consumer.state.repairs import RepairRequest, RepairRequests, TableKeys
-from ticdc_consumer.state.standby import Watch
-from ticdc_consumer.upstream.repair import command as repair_command
-from ticdc_consumer.upstream.repair import differing_keys
+from ticdc_consumer.status import reading, text
+from ticdc_consumer.status.standby import Watch
 from ticdc_consumer.waiting import sleep, until
 from ticdc_encoder.event import Ddl
 from ticdc_encoder.tso import with_time
@@ -107,9 +108,9 @@ def test_a_program_has_rows_put_right_as_the_command_does(
     drifted: Verified, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Watch, "is_gone", lambda *_: True)
-    found = {report.table[1]: report for report in commands.verify(drifted.options, ["*.people"])}
+    found = {report.table[1]: report for report in api.verify(drifted.options, ["*.people"])}
     assert [len(report.differences) for report in found.values()] == [4]
-    repaired = commands.repair(drifted.options)
+    repaired = api.repair(drifted.options)
     assert repaired.outcome is not None and repaired.outcome.rows == 4
     reports = {report.table[1]: report for report in repaired.reports}
     assert reports["people"].equal and not reports["log"].equal
@@ -218,8 +219,8 @@ def test_rows_are_read_as_of_the_end_of_the_cut_that_writes_them(stream: Stream)
     assert stream.people() == [(1, "new"), (3, "c"), (4, "d"), (7, "b")]
     assert stream.requests() == [("done", True, "")]
     with opened(stream.run.target_url) as target:
-        text = status.to_text(status.read(target, stream.run.options()), "orders.toml")
-    assert re.search(r"last repair +4 rows put right at R = \d+", text), text
+        shown = text.to_text(reading.read(target, stream.run.options()), "orders.toml")
+    assert re.search(r"last repair +4 rows put right at R = \d+", shown), shown
 
 
 def test_a_row_with_the_unique_value_of_a_repaired_one_goes(stream: Stream) -> None:

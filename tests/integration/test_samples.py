@@ -16,7 +16,7 @@ import pytest
 import sqlalchemy as sa
 from support.brokers import Kafka, Real
 from support.loading import opened
-from ticdc_consumer.spark.java import java_home
+from ticdc_consumer.cut.spark.java import java_home
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 SPARK_SUBMIT = Path(pyspark.__file__).parent / "bin" / "spark-submit"

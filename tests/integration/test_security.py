@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 from support.brokers import Real
 from support.server_address import server_address
+from ticdc_consumer.commands.run import Consumer
 from ticdc_consumer.config.options import Settings
-from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.errors import Unavailable
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.event import RowChange, Transaction
@@ -74,7 +74,7 @@ def test_a_wrong_password_is_said_without_the_password(
     real_kafka: Real, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ticdc_consumer.source.kafka.brokers.REQUEST_TIMEOUT", 3.0)
-    monkeypatch.setattr("ticdc_consumer.state.opening.PATIENCE", 3.0)
+    monkeypatch.setattr("ticdc_consumer.cut.opening.PATIENCE", 3.0)
     topic = real_kafka.create_topic("secure", 1)
     wrong = settings("PLAIN") | {"sasl.password": "canary-7731"}
     consumer = Consumer(options(wrong, topic, tmp_path / "target.db"), spark)

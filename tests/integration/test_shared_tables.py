@@ -5,7 +5,7 @@ from support import brokers
 from support.databases import own_schema
 from support.torture_cli import Begin, Command, Make, refuses
 from support.torture_topics import ITEMS, Feed, deleted, inserted, table, ts
-from ticdc_consumer import commands
+from ticdc_consumer import api
 from ticdc_consumer.errors import Stop
 from ticdc_encoder.event import RowChange, Table
 
@@ -248,10 +248,10 @@ def test_a_check_and_a_plan_tell_of_it_beforehand(shop: tuple[Feed, Command]) ->
     feed, run = shop
     feed.send(1, row(150, 1, "other", orders("s2")))
     feed.mark(200)
-    (finding,) = [f for f in commands.check(run.options()) if f.subject == "table s2.orders"]
+    (finding,) = [f for f in api.check(run.options()) if f.subject == "table s2.orders"]
     assert finding.level == "fail" and "s1.orders and s2.orders both go to" in finding.text
     with pytest.raises(Stop, match=r"s1.orders and s2.orders both go to"):
-        list(commands.plan(run.options()))
+        list(api.plan(run.options()))
 
 
 def test_a_plan_tells_of_a_ddl_beforehand(shop: tuple[Feed, Command]) -> None:
@@ -259,7 +259,7 @@ def test_a_plan_tells_of_a_ddl_beforehand(shop: tuple[Feed, Command]) -> None:
     feed.ddl(150, "DROP TABLE orders", "orders", "s2")
     feed.mark(200)
     with pytest.raises(Stop, match=r"s1.orders and s2.orders both go to"):
-        list(commands.plan(run.options()))
+        list(api.plan(run.options()))
 
 
 @pytest.mark.parametrize("way", ["net", "transactions"])

@@ -10,8 +10,9 @@ import sqlalchemy as sa
 from support import brokers
 from support.torture_cli import Command, Make
 from support.torture_topics import Feed, deleted, inserted, table, ts, updated
-from ticdc_consumer import failpoints, reader
-from ticdc_consumer.read import staging
+from ticdc_consumer import failpoints
+from ticdc_consumer.cut import cut_reader
+from ticdc_consumer.cut.read import staging
 from ticdc_consumer.targets.staging import STAGING_TABLE
 from ticdc_encoder.event import Row, RowChange
 
@@ -130,7 +131,7 @@ def pair(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Pair:
     """Of the target that the test names in its parameters; each partition has a task of its own."""
-    monkeypatch.setattr(reader, "SMALL", 0)
+    monkeypatch.setattr(cut_reader, "SMALL", 0)
     url = request.getfixturevalue(f"{request.param}_url")
     settings: dict[str, Any] = {"target__publish": "staging", "spark__from_messages": 0}
     schema = "shop"

@@ -24,9 +24,9 @@ from support.storage_sink import Sink
 from support.torture_cli import Command, Make, refuses
 from support.torture_topics import ITEMS, deleted, inserted, table, ts, updated
 from ticdc_consumer import cli
-from ticdc_consumer import reader as cuts
+from ticdc_consumer.commands.run import Consumer
 from ticdc_consumer.config.options import Settings
-from ticdc_consumer.consumer import Consumer
+from ticdc_consumer.cut import cut_reader
 from ticdc_consumer.source.storage import records as reading
 from ticdc_consumer.source.storage import source
 from ticdc_encoder.event import Row, RowChange
@@ -88,7 +88,7 @@ def test_the_target_is_what_tidb_was_at_every_resolved_ts(
 def test_sparks_tasks_read_the_files_into_postgresql(
     postgresql_url: str, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cuts, "SMALL", 0)
+    monkeypatch.setattr(cut_reader, "SMALL", 0)
     place = Place(postgresql_url, "postgresql")
     golden_run("workload", "csv.committs", place, tmp_path / "sink", spark)
 
@@ -105,8 +105,8 @@ UNO: Row = {"id": 1, "name": "uno"}
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is written while these tests look."""
     monkeypatch.setattr(source, "EVERY", 0.0)
-    monkeypatch.setattr(cuts, "PATIENCE", 0.0)
-    monkeypatch.setattr("ticdc_consumer.state.opening.PATIENCE", 0.0)
+    monkeypatch.setattr(cut_reader, "PATIENCE", 0.0)
+    monkeypatch.setattr("ticdc_consumer.cut.opening.PATIENCE", 0.0)
 
 
 @pytest.fixture
@@ -365,8 +365,8 @@ def test_files_that_have_no_size_at_all_stop_the_run(
 def test_what_fails_once_is_asked_for_again(
     sink: Sink, run: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cuts, "PATIENCE", 5.0)
-    monkeypatch.setattr("ticdc_consumer.state.opening.PATIENCE", 5.0)
+    monkeypatch.setattr(cut_reader, "PATIENCE", 5.0)
+    monkeypatch.setattr("ticdc_consumer.cut.opening.PATIENCE", 5.0)
     asked: Counter[tuple[str, str]] = Counter()
 
     def every_other_fails(name: str) -> Any:
@@ -401,8 +401,8 @@ def test_a_storage_that_stays_away_ends_the_run(
 ) -> None:
     monkeypatch.setattr(source, "PATIENCE", 0.5)
     monkeypatch.setattr(reading, "PATIENCE", 0.5)
-    monkeypatch.setattr(cuts, "PATIENCE", 0.5)
-    monkeypatch.setattr("ticdc_consumer.state.opening.PATIENCE", 0.5)
+    monkeypatch.setattr(cut_reader, "PATIENCE", 0.5)
+    monkeypatch.setattr("ticdc_consumer.cut.opening.PATIENCE", 0.5)
     asked = 0
     real = LocalFileSystem.cat_file
 

@@ -15,15 +15,15 @@ from support import brokers
 from support.torture_cli import Begin, Command, Make
 from support.torture_topics import BASE, ITEMS, Feed, inserted, table, ts, updated
 from support.torture_upstream import DISPATCHERS, waves
-from ticdc_consumer.check.checks import check, exit_code
-from ticdc_consumer.read.report import Report
-from ticdc_consumer.reader import Reader
-from ticdc_consumer.reconcile.gathered import Gathered
-from ticdc_consumer.reconcile.gathered import merge as merge_reports
+from ticdc_consumer.commands.check.checks import check, exit_code
+from ticdc_consumer.cut.cut_reader import Reader
+from ticdc_consumer.cut.read.report import Report
+from ticdc_consumer.cut.reconcile.gathered import Gathered
+from ticdc_consumer.cut.reconcile.gathered import merge as merge_reports
+from ticdc_consumer.cut.spark import jobs as job
+from ticdc_consumer.cut.spark.jobs import gather as by_spark
+from ticdc_consumer.cut.spark.spilled import SpilledCut
 from ticdc_consumer.source.kafka.scout import Scout
-from ticdc_consumer.spark import jobs as job
-from ticdc_consumer.spark.jobs import gather as by_spark
-from ticdc_consumer.spark.spilled import SpilledCut
 from ticdc_consumer.testing.audit import ShopTables
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.event import Resolved, Row, RowChange
@@ -431,8 +431,8 @@ def test_a_backlog_above_the_memory_budget_is_cut_to_fit_it(
     begin: Begin, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By bytes, from the first cut that showed how large messages are. Nothing is read twice."""
-    monkeypatch.setattr("ticdc_consumer.plan.FEW", 100)
-    monkeypatch.setattr("ticdc_consumer.plan.FIRST_MESSAGES", 250)
+    monkeypatch.setattr("ticdc_consumer.cut.cuts.FEW", 100)
+    monkeypatch.setattr("ticdc_consumer.cut.cuts.FIRST_MESSAGES", 250)
     gathers = list[Gathered]()
 
     def gather(spark: Any, read: Any, groups: Any, spill: int) -> Gathered:

@@ -17,8 +17,8 @@ from support.storage_sink import Sink
 from support.torture_cli import Begin, Command, Make
 from support.torture_topics import Feed, deleted, inserted, table, ts, updated
 from ticdc_consumer import cli
-from ticdc_consumer.read.row_key import RowKey
-from ticdc_consumer.status.trace.tracing import TraceRequest, trace_row
+from ticdc_consumer.commands.trace.tracing import TraceRequest, trace_row
+from ticdc_consumer.cut.read.row_key import RowKey
 from ticdc_encoder.event import Row
 from ticdc_encoder.formats.registry import MemoryRegistry
 

@@ -18,9 +18,9 @@ from support.torture_driver import Driver
 from support.torture_topics import Feed
 from support.upstream_tidb import Upstream, upstream
 from support.verified import Found, Verified
+from ticdc_consumer.commands.verify import compare, verification
 from ticdc_consumer.targets.mysql.read_back import TIDB_DIGEST, comparable
 from ticdc_consumer.targets.mysql.types import CatalogType
-from ticdc_consumer.upstream.verify import compare, verification
 from ticdc_consumer.waiting import until
 from ticdc_encoder.tso import compose
 

@@ -14,9 +14,9 @@ from support.torture_cli import Command, Make
 from support.torture_topics import Feed
 from support.upstream_tidb import upstream
 from ticdc_consumer.cli import commands as cli
+from ticdc_consumer.commands.verify import same_state
 from ticdc_consumer.state.quarantine import SetAside
 from ticdc_consumer.state.store import Store
-from ticdc_consumer.upstream.verify import same_state
 from ticdc_consumer.waiting import until
 from ticdc_encoder.event import Resolved
 

@@ -10,13 +10,13 @@ from support.moved_money import moving
 from support.torture_cli import Command, Make
 from support.torture_topics import Feed
 from support.upstream_tidb import upstream
+from ticdc_consumer.commands.run import Consumer
+from ticdc_consumer.commands.verify import continuous, share
+from ticdc_consumer.commands.verify.report import TableReport
+from ticdc_consumer.commands.verify.verification import Request, verify
 from ticdc_consumer.config.options import Settings
-from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.errors import Drift
 from ticdc_consumer.status import diagnosis
-from ticdc_consumer.upstream.verify import continuous, share
-from ticdc_consumer.upstream.verify.report import TableReport
-from ticdc_consumer.upstream.verify.verification import Request, verify
 from ticdc_consumer.waiting import until
 from ticdc_encoder.event import Resolved
 

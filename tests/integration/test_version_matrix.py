@@ -28,8 +28,8 @@ from support.histories import (
 )
 from support.local_spark import LocalSpark
 from support.registry_server import served
+from ticdc_consumer.commands.run import Consumer
 from ticdc_consumer.config.options import Settings
-from ticdc_consumer.consumer import Consumer
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import RowChange, Transaction
 from ticdc_encoder.formats.registry import MemoryRegistry

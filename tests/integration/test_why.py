@@ -33,11 +33,11 @@ from support.torture_cli import Begin, Make
 from support.torture_topics import ITEMS, Feed, inserted, table, ts
 from ticdc_consumer import targets
 from ticdc_consumer.cli import commands as cli
-from ticdc_consumer.spark import session
-from ticdc_consumer.state.activity import monitor, recorder
-from ticdc_consumer.state.causes import thresholds
-from ticdc_consumer.state.causes.table import cause_of
+from ticdc_consumer.cut.spark import session
 from ticdc_consumer.status import diagnosis
+from ticdc_consumer.status.activity import monitor, recorder
+from ticdc_consumer.status.causes import thresholds
+from ticdc_consumer.status.causes.table import cause_of
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.waiting import until
 from ticdc_encoder.event import Ddl, Row
@@ -361,7 +361,7 @@ def test_a_schema_that_is_missing(mock_kafka: brokers.Mock, sqlite_url: str, com
 
 
 def test_brokers_that_are_away(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ticdc_consumer.state.opening.PATIENCE", 1.0)
+    monkeypatch.setattr("ticdc_consumer.cut.opening.PATIENCE", 1.0)
     monkeypatch.setattr("ticdc_consumer.source.kafka.brokers.REQUEST_TIMEOUT", 1.0)
     feed, run = begin()
     assert isinstance(feed.kafka, brokers.Mock)

@@ -17,10 +17,10 @@ from support.diagnoses import SOON, backlog, begun, comes_to, diagnosed, of_itse
 from support.torture_cli import Begin, Command, Make
 from support.torture_topics import Feed, deleted, inserted, table, ts, updated
 from ticdc_consumer.cli import commands as cli
-from ticdc_consumer.state.activity import monitor, recorder, stored
-from ticdc_consumer.state.activity.stored import write
-from ticdc_consumer.state.causes import thresholds
-from ticdc_consumer.state.causes.table import cause_of
+from ticdc_consumer.status.activity import monitor, recorder, stored
+from ticdc_consumer.status.activity.stored import write
+from ticdc_consumer.status.causes import thresholds
+from ticdc_consumer.status.causes.table import cause_of
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.blockers import Blocker
 from ticdc_consumer.targets.target import Target

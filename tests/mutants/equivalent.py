@@ -1,21 +1,23 @@
 """Changes that survive the judge's tests, with the reason."""
 
 EQUIVALENT = {
-    "ticdc_consumer.read.row_key:_scaled: 1 -> 2": "`quantize` takes the exponent alone",
-    "ticdc_consumer.reader:Reader.__init__: False -> True": "`plan` sets it before it is asked",
-    "ticdc_consumer.reader:Reader._read_to_ends: not self._is_small(lag) -> self._is_small(lag)": (
+    "ticdc_consumer.cut.read.row_key:_scaled: 1 -> 2": "`quantize` takes the exponent alone",
+    "ticdc_consumer.cut.cut_reader:Reader.__init__: False -> True": (
+        "`plan` sets it before it is asked"
+    ),
+    "ticdc_consumer.cut.cut_reader:Reader._read_to_ends: not self._is_small(lag) -> self._is_small(lag)": (  # noqa: E501
         "Spark begins earlier or later, and is there once it is needed"
     ),
-    "ticdc_consumer.read.columns:Columns.arrays_of: True -> False": (
+    "ticdc_consumer.cut.read.columns:Columns.arrays_of: True -> False": (
         "all rows are of `row`, which gives each column a place"
     ),
-    "ticdc_consumer.read.facts:Fold.add_many: present is not None and bodies is not None -> "
+    "ticdc_consumer.cut.read.facts:Fold.add_many: present is not None and bodies is not None -> "
     "present is not None or bodies is not None": "both are None, or neither",
-    "ticdc_consumer.read.facts:Fold._merge: True -> False": "there is a fact for each key",
-    "ticdc_consumer.read.facts:Fold.add_change: 64 -> 65": (
+    "ticdc_consumer.cut.read.facts:Fold._merge: True -> False": "there is a fact for each key",
+    "ticdc_consumer.cut.read.facts:Fold.add_change: 64 -> 65": (
         "about the bytes of a key; compared with budgets of megabytes"
     ),
-    "ticdc_consumer.read.task:Reading._add_run: min(rows.commit_ts) < begin -> "
+    "ticdc_consumer.cut.read.task:Reading._add_run: min(rows.commit_ts) < begin -> "
     "min(rows.commit_ts) <= begin": (
         "of changes that are all in the cut, each is asked by itself then"
     ),
@@ -28,9 +30,9 @@ EQUIVALENT = {
     "time.monotonic() >= self._looks_from -> time.monotonic() > self._looks_from": (
         "differs only if exactly so many nanoseconds have passed"
     ),
-    "ticdc_consumer.reconcile.chunks:_parts: part.nbytes > CHUNK_BYTES -> "
+    "ticdc_consumer.cut.reconcile.chunks:_parts: part.nbytes > CHUNK_BYTES -> "
     "part.nbytes >= CHUNK_BYTES": "a part of exactly so many bytes is cut to its own length",
-    "ticdc_consumer.apply.to_target:ToTarget._report: False -> True": (
+    "ticdc_consumer.cut.apply.to_target:ToTarget._report: False -> True": (
         "it is asked only where the outcome of a COMMIT is unknown, and nothing is committed there"
     ),
     "ticdc_consumer.ddl.renames:run: failpoints.hit('D2') -> pass": (
@@ -40,13 +42,13 @@ EQUIVALENT = {
 """By name, why no test can notice it."""
 
 _NOTICED_BY = {
-    "consumer/apply/test_to_target.py": (
-        "apply.to_target:ToTarget._purge: return one.order not in "
+    "consumer/cut/apply/test_to_target.py": (
+        "cut.apply.to_target:ToTarget._purge: return one.order not in "
         "[other.order for other in self.le... -> return None",
-        "apply.to_target:ToTarget._purge: store.reconnect() -> pass",
+        "cut.apply.to_target:ToTarget._purge: store.reconnect() -> pass",
     ),
     "integration/test_quarantine.py": (
-        "apply.to_target:ToTarget.set_aside: failpoints.hit('Q1') -> pass",
+        "cut.apply.to_target:ToTarget.set_aside: failpoints.hit('Q1') -> pass",
     ),
     "consumer/ddl/test_renames.py": (
         "ddl.run:run_pending: until_known(store, retries, clean_up, happened=lambda: Fa... -> "

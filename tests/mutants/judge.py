@@ -19,7 +19,7 @@ from world.history import Plan, worlds
 PROBE = "__reached__"
 BROKERED = ("consumer/source/kafka/test_scout.py", "consumer/source/kafka/test_survey.py")
 """Their broker is in this process."""
-KILLED = "consumer/apply/"
+KILLED = "consumer/cut/apply/"
 """With SQLite."""
 NOTICED = 7
 """How a process ends in which a test failed."""

@@ -8,16 +8,16 @@ import pytest
 from mutants.__main__ import chosen
 from mutants.equivalent import EQUIVALENT, WITH_SERVERS
 from mutants.operators import applied, changes_of, probes
-from ticdc_consumer import plan
+from ticdc_consumer.cut import cuts
 from ticdc_consumer.ddl.names import parsed
 from ticdc_consumer.source.marks import Mark
 from ticdc_encoder.sql.statements import DropTable
 
-HOLDS = "ticdc_consumer.read.cut_range:CutRange.holds: "
+HOLDS = "ticdc_consumer.cut.read.cut_range:CutRange.holds: "
 
 
 def test_each_place_of_a_function_is_changed_by_itself() -> None:
-    changes = changes_of("ticdc_consumer.read.cut_range")
+    changes = changes_of("ticdc_consumer.cut.read.cut_range")
     names = [each.name.removeprefix(HOLDS) for each in changes if each.name.startswith(HOLDS)]
     assert names == [
         "return True -> return None",
@@ -39,14 +39,14 @@ def test_each_place_of_a_function_is_changed_by_itself() -> None:
 def test_a_changed_function_is_what_callers_run_meanwhile() -> None:
     (change,) = [
         each
-        for each in changes_of("ticdc_consumer.plan")
-        if "plan:choose: mark.resolved_ts > applied" in each.name
+        for each in changes_of("ticdc_consumer.cut.cuts")
+        if "cut.cuts:choose: mark.resolved_ts > applied" in each.name
     ]
     mark = Mark(5, 0, "orders")
-    assert plan.choose(5, [mark], lambda _: True) is None
+    assert cuts.choose(5, [mark], lambda _: True) is None
     with applied(change.module, {change.function: change.code()}):
-        assert plan.choose(5, [mark], lambda _: True) == mark
-    assert plan.choose(5, [mark], lambda _: True) is None
+        assert cuts.choose(5, [mark], lambda _: True) == mark
+    assert cuts.choose(5, [mark], lambda _: True) is None
 
 
 def test_a_module_forgets_what_it_cached_before_it_was_changed() -> None:
@@ -63,10 +63,10 @@ def test_a_module_forgets_what_it_cached_before_it_was_changed() -> None:
 
 def test_a_probe_says_which_functions_are_called(monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[str] = []
-    monkeypatch.setattr(plan, "probe", called.append, raising=False)
-    with applied("ticdc_consumer.plan", probes("ticdc_consumer.plan", "probe")):
-        plan.choose(5, [], lambda _: True)
-    plan.choose(5, [], lambda _: True)
+    monkeypatch.setattr(cuts, "probe", called.append, raising=False)
+    with applied("ticdc_consumer.cut.cuts", probes("ticdc_consumer.cut.cuts", "probe")):
+        cuts.choose(5, [], lambda _: True)
+    cuts.choose(5, [], lambda _: True)
     assert called == ["choose"]
 
 
@@ -85,7 +85,7 @@ def test_changes_that_a_test_notices_do_not_survive() -> None:
             program,
             HOLDS + "commit_ts",
             "--tests",
-            "consumer/read/test_cut_range.py",
+            "consumer/cut/read/test_cut_range.py",
         ],
         capture_output=True,
         text=True,

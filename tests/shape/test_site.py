@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import ticdc_consumer
 import yaml
+from ticdc_consumer.api import results
 from ticdc_consumer.cli.arguments import parser, parsers_of
-from ticdc_consumer.commands import results
 from ticdc_consumer.config import reference
 from ticdc_consumer.config.settings import examples
 

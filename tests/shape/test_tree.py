@@ -141,7 +141,7 @@ def test_the_consumer_is_imported_without_any_extra() -> None:
     program = f"""
 import sys
 sys.modules.update(dict.fromkeys({EXTRAS}))
-import ticdc_consumer.consumer, ticdc_consumer.cli.demo, ticdc_consumer.check.checks
+import ticdc_consumer.commands.run, ticdc_consumer.cli.demo, ticdc_consumer.commands.check.checks
 """
     subprocess.run([sys.executable, "-c", program], check=True)
 
@@ -220,7 +220,7 @@ def test_a_wheel_holds_three_packages_and_nothing_else(tmp_path: Path) -> None:
         *OURS,
         f"ticdc_consumer-{version}.dist-info",
     }
-    assert "ticdc_consumer/spark/log4j2.properties" in names
+    assert "ticdc_consumer/cut/spark/log4j2.properties" in names
     assert {f"{package}/py.typed" for package in OURS} <= set(names)
     assert f"ticdc_consumer-{version}.dist-info/licenses/LICENSE" in names
 

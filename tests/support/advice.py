@@ -20,8 +20,8 @@ import sqlalchemy as sa
 from confluent_kafka import Consumer as KafkaConsumer
 from confluent_kafka import TopicPartition
 from ticdc_consumer import failpoints
-from ticdc_consumer.consumer import Consumer
-from ticdc_consumer.state.activity.stored import read
+from ticdc_consumer.commands.run import Consumer
+from ticdc_consumer.status.activity.stored import read
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.waiting import until

@@ -13,8 +13,8 @@ from random import Random
 from typing import Any
 
 import sqlalchemy as sa
+from ticdc_consumer.cut.read import upstream
 from ticdc_consumer.errors import Stop
-from ticdc_consumer.read import upstream
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.layout import TargetTable
 from ticdc_consumer.targets.target import Target

@@ -6,10 +6,10 @@ from contextlib import closing, contextmanager
 from threading import Thread
 from typing import Any
 
-from ticdc_consumer.state.activity.activity import Activity
-from ticdc_consumer.state.activity.stored import read
-from ticdc_consumer.state.causes.situation import Diagnosis
-from ticdc_consumer.status import why
+from ticdc_consumer.status.activity.activity import Activity
+from ticdc_consumer.status.activity.stored import read
+from ticdc_consumer.status.causes.situation import Diagnosis
+from ticdc_consumer.status.diagnosis import why
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.waiting import until
 from ticdc_encoder.errors import TicdcError

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
+from ticdc_consumer.cut.read.fast.reader import FastReader
+from ticdc_consumer.cut.read.job import ReadJob
 from ticdc_consumer.protocols import decoder
-from ticdc_consumer.read.fast.reader import FastReader
-from ticdc_consumer.read.job import ReadJob
 from ticdc_encoder.event import Row, RowChange, Table
 from ticdc_encoder.formats import FORMATS, Record
 from ticdc_encoder.sql.parser import parse_create_table

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 import sqlalchemy as sa
-from ticdc_consumer.read import upstream
+from ticdc_consumer.cut.read import upstream
 from ticdc_consumer.targets.schema.generated import virtual_columns
 from ticdc_consumer.targets.target import Target
 from ticdc_encoder.column import Column

@@ -18,9 +18,9 @@ import psycopg
 import pymysql  # type: ignore[import-untyped]
 import sqlalchemy as sa
 from pyspark.sql import SparkSession
-from ticdc_consumer.config.choices import CALENDAR_DATES, LITERAL_DEFAULTS
+from ticdc_consumer.commands.run import Consumer
 from ticdc_consumer.config.options import Settings
-from ticdc_consumer.consumer import Consumer
+from ticdc_consumer.targets.rules import CALENDAR_DATES, LITERAL_DEFAULTS
 from ticdc_encoder.message import Message
 
 from support.brokers import Kafka

@@ -22,7 +22,7 @@ def options() -> tuple[str, ...]:
 def _archive(path: str) -> None:
     os.environ["SPARK_SUBMIT_OPTS"] = " ".join((*QUICK, SILENT, f"-XX:ArchiveClassesAtExit={path}"))
     from pyspark import SparkContext
-    from ticdc_consumer.spark.session import session, stop, warm_up
+    from ticdc_consumer.cut.spark.session import session, stop, warm_up
 
     spark = session({"master": "local[2]"}, "classes")
     warm_up(spark, 1)

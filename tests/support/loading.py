@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import sqlalchemy as sa
-from ticdc_consumer.apply.counts import Applied
-from ticdc_consumer.apply.step import Step
-from ticdc_consumer.apply.transaction import apply
 from ticdc_consumer.config.options import Settings
+from ticdc_consumer.cut.apply.counts import Applied
+from ticdc_consumer.cut.apply.step import Step
+from ticdc_consumer.cut.apply.transaction import apply
+from ticdc_consumer.cut.reconcile.net_change import NetChange, StagedRows
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.policy import Policy
 from ticdc_consumer.errors import Fenced, Unavailable
-from ticdc_consumer.reconcile.net_change import NetChange, StagedRows
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.schema import METADATA

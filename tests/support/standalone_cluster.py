@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
-from ticdc_consumer.spark.java import java_home
+from ticdc_consumer.cut.spark.java import java_home
 
 from support import jvm
 from support.ports import free_port

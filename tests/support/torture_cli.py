@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from ticdc_consumer import config, consumer
+from ticdc_consumer import config
 from ticdc_consumer.cli import commands as cli
 from ticdc_consumer.cli import progress
+from ticdc_consumer.commands import run as consumer
+from ticdc_consumer.commands.run import Consumer
 from ticdc_consumer.config.options import Settings
-from ticdc_consumer.consumer import Consumer
-from ticdc_consumer.epoch import Epoch
+from ticdc_consumer.cut.epoch import Epoch
 from ticdc_encoder.errors import TicdcError
 
 from support.torture_driver import Driver

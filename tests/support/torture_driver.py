@@ -93,9 +93,10 @@ def children(pid: int) -> dict[int, str]:
 
 
 def main() -> int:
-    from ticdc_consumer import cli, consumer
+    from ticdc_consumer import cli
+    from ticdc_consumer.commands import run as consumer
     from ticdc_consumer.config.options import Settings
-    from ticdc_consumer.read import staging
+    from ticdc_consumer.cut.read import staging
 
     from support.local_spark import LocalSpark
 

@@ -6,20 +6,20 @@ from typing import Any, cast
 
 import pytest
 from pyspark.sql import SparkSession
-from ticdc_consumer import plan, reader
-from ticdc_consumer.apply.to_target import ToTarget
 from ticdc_consumer.config.options import Settings
-from ticdc_consumer.ddl.creation import Together
-from ticdc_consumer.epoch import Epochs
-from ticdc_consumer.layouts import TableLayouts
-from ticdc_consumer.reader import Reader
+from ticdc_consumer.cut import cut_reader, cuts
+from ticdc_consumer.cut.apply.to_target import ToTarget
+from ticdc_consumer.cut.cut_reader import Reader
+from ticdc_consumer.cut.epoch import Epochs
+from ticdc_consumer.cut.layouts import TableLayouts
+from ticdc_consumer.cut.opening import Opened
+from ticdc_consumer.cut.shared_cuts import Together
+from ticdc_consumer.cut.spark.starter import SparkStarter
 from ticdc_consumer.source.kafka import follower, scout
 from ticdc_consumer.source.kafka import tasks as poll
 from ticdc_consumer.source.kafka.brokers import Cluster
 from ticdc_consumer.source.kafka.source import KafkaSource
-from ticdc_consumer.spark.starter import SparkStarter
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
-from ticdc_consumer.state.opening import Opened
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
 
@@ -37,8 +37,8 @@ def logs_of(broker: Broker) -> Iterator[None]:
         patch.setattr(follower, "Consumer", lambda _: FakeConsumer(broker))
         patch.setattr(poll, "_consumers", {})
         # By one task, by several, or partitions in parts.
-        patch.setattr(reader, "SMALL", broker.world.rng.choice([0, 10, reader.SMALL]))
-        patch.setattr(plan, "LEAST_SPAN", broker.world.rng.choice([1, 4, plan.LEAST_SPAN]))
+        patch.setattr(cut_reader, "SMALL", broker.world.rng.choice([0, 10, cut_reader.SMALL]))
+        patch.setattr(cuts, "LEAST_SPAN", broker.world.rng.choice([1, 4, cuts.LEAST_SPAN]))
         # What is remembered of the log, by the scout and of other partitions.
         patch.setattr(scout, "FAR_BEHIND", broker.world.rng.choice([2, 4, 1000]))
         for module in (scout, follower):

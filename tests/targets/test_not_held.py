@@ -17,10 +17,10 @@ from support.canonical_rows import (
     load,
     row_payloads,
 )
+from ticdc_consumer.cut.read.facts import SCHEMA
+from ticdc_consumer.cut.reconcile.fold import fold
+from ticdc_consumer.cut.reconcile.net_change import FoldedChange
 from ticdc_consumer.errors import NotHeld
-from ticdc_consumer.read.facts import SCHEMA
-from ticdc_consumer.reconcile.fold import fold
-from ticdc_consumer.reconcile.net_change import FoldedChange
 from ticdc_consumer.targets import encoders, open_target
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.not_held import holdable, marking, require_holdable

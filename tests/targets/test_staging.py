@@ -16,9 +16,9 @@ from support.canonical_rows import (
     row_payloads,
 )
 from targets.contract import KEYS, VALUES, ZERO_KEYS
+from ticdc_consumer.cut.read.facts import SCHEMA
+from ticdc_consumer.cut.read.staging import LEAST_ROWS, staged
 from ticdc_consumer.errors import NotHeld, Stop
-from ticdc_consumer.read.facts import SCHEMA
-from ticdc_consumer.read.staging import LEAST_ROWS, staged
 from ticdc_consumer.targets import encoders, open_target
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.not_held import marking, require_holdable

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from ticdc_consumer.config.choices import LOSSY_RULES
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets.mysql import types as mysql
 from ticdc_consumer.targets.mysql.collations import NO_COARSER
@@ -15,6 +14,7 @@ from ticdc_consumer.targets.mysql.dialects import MARIADB, MYSQL, TIDB
 from ticdc_consumer.targets.mysql.generated import writer_of
 from ticdc_consumer.targets.postgresql import create as in_postgresql
 from ticdc_consumer.targets.postgresql import types as postgresql
+from ticdc_consumer.targets.rules import LOSSY_RULES
 from ticdc_consumer.targets.schema import create
 from ticdc_consumer.targets.schema.generated import WriterOf, virtual_columns
 from ticdc_consumer.targets.sqlite import create as in_sqlite

@@ -4,23 +4,23 @@ from dataclasses import dataclass
 
 from world.mutants import Mutant, mutant
 
-PLAN = "tests/consumer/test_plan.py"
-FOLD = "tests/consumer/reconcile/test_fold.py"
+PLAN = "tests/consumer/cut/test_cuts.py"
+FOLD = "tests/consumer/cut/reconcile/test_fold.py"
 STORE = "tests/consumer/state/test_store.py"
-APPLY = "tests/consumer/apply/test_transaction.py"
-TO_TARGET = "tests/consumer/apply/test_to_target.py"
+APPLY = "tests/consumer/cut/apply/test_transaction.py"
+TO_TARGET = "tests/consumer/cut/apply/test_to_target.py"
 LOG = "tests/consumer/source/test_log.py"
 ASIDE = "tests/integration/test_quarantine.py"
 FILES = "tests/integration/test_storage_source.py"
-READER = "tests/consumer/test_reader.py"
-FACTS = "tests/consumer/read/test_facts.py"
-TASK = "tests/consumer/read/test_task.py"
-ROW = "tests/consumer/read/test_table_reader.py"
-RANGE = "tests/consumer/read/test_cut_range.py"
-KEYLESS = "tests/consumer/read/test_keyless.py"
-LAYOUTS = "tests/consumer/test_layouts.py"
+READER = "tests/consumer/cut/test_cut_reader.py"
+FACTS = "tests/consumer/cut/read/test_facts.py"
+TASK = "tests/consumer/cut/read/test_task.py"
+ROW = "tests/consumer/cut/read/test_table_reader.py"
+RANGE = "tests/consumer/cut/read/test_cut_range.py"
+KEYLESS = "tests/consumer/cut/read/test_keyless.py"
+LAYOUTS = "tests/consumer/cut/test_layouts.py"
 REFUSED = f"{LAYOUTS}::test_a_table_whose_rows_cannot_be_applied_exactly_is_refused"
-EPOCH = "tests/consumer/test_epoch.py"
+EPOCH = "tests/consumer/cut/test_epoch.py"
 GROWTH = "tests/world/test_world.py::test_a_filter_grows_while_rows_of_its_tables_come[71]"
 TIMESTAMPS = "tests/consumer/protocols/test_timestamps.py"
 
@@ -41,21 +41,21 @@ CUTS = (
             mutant(
                 "closed-cut",
                 "rows whose commit_ts is R are in the cut that ends at R",
-                "read.cut_range:CutRange.holds",
+                "cut.read.cut_range:CutRange.holds",
                 "commit_ts >= self.end",
                 "commit_ts > self.end",
             ),
             mutant(
                 "open-cut",
                 "rows whose commit_ts is R0 are taken for replays",
-                "read.cut_range:CutRange.holds",
+                "cut.read.cut_range:CutRange.holds",
                 "commit_ts < self.begin",
                 "commit_ts <= self.begin",
             ),
             mutant(
                 "replays-count",
                 "rows below R0 are applied once more",
-                "read.cut_range:CutRange.holds",
+                "cut.read.cut_range:CutRange.holds",
                 "        return False\n    return True",
                 "        return True\n    return True",
             ),
@@ -70,7 +70,7 @@ CUTS = (
             mutant(
                 "mark-at-r",
                 "a mark at R0 proves a cut",
-                "plan:choose",
+                "cut.cuts:choose",
                 "mark.resolved_ts > applied",
                 "mark.resolved_ts >= applied",
                 f"{PLAN}::test_the_proof_of_a_cut",
@@ -80,13 +80,13 @@ CUTS = (
                 "ends are listed before the mark is seen",
                 (
                     (
-                        "reader:Reader.plan",
+                        "cut.cut_reader:Reader.plan",
                         "    self._drain(base, wait)",
                         "    self.listed = self.source.list_patiently(base.positions, PATIENCE)\n"
                         "    self._drain(base, wait)",
                     ),
                     (
-                        "reader:Reader._planned",
+                        "cut.cut_reader:Reader._planned",
                         "self.source.list_patiently(base.positions, PATIENCE)",
                         "self.listed",
                     ),
@@ -95,14 +95,14 @@ CUTS = (
             mutant(
                 "ends-at-any-mark",
                 "any mark ends the reading of a partition",
-                "read.task:Reading._read_event",
+                "cut.read.task:Reading._read_event",
                 "resolved_ts >= self._job.end",
                 "resolved_ts > self._job.begin",
             ),
             mutant(
                 "new-partition-from-its-end",
                 "a partition that joins is read from its end",
-                "reader:Reader._starts",
+                "cut.cut_reader:Reader._starts",
                 "starts.update(dict.fromkeys(new, 0))",
                 "starts.update({name: listing.ends[name] for name in new})",
             ),
@@ -125,17 +125,17 @@ CUTS = (
             mutant(
                 "later-rows-not-kept",
                 "a row of a later cut does not hold the restart offset",
-                "read.cut_range:CutRange.holds",
+                "cut.read.cut_range:CutRange.holds",
                 "progress.keep(offset)",
                 "pass",
             ),
             mutant(
                 "past-the-mark",
                 "a mark above R is passed, and a restart does not see it again",
-                "read.progress:restart_offset",
+                "cut.read.progress:restart_offset",
                 "stopped_at if stopped_above else stopped_at + 1",
                 "stopped_at + 1",
-                "tests/consumer/read/test_progress.py::test_where_a_partition_goes_on",
+                "tests/consumer/cut/read/test_progress.py::test_where_a_partition_goes_on",
             ),
         ),
     ),
@@ -155,7 +155,7 @@ CUTS = (
             mutant(
                 "gaps-are-passed",
                 "a gap of the log is found, and the cut is planned",
-                "reader:Reader._starts",
+                "cut.cut_reader:Reader._starts",
                 "require(gaps_since(base.positions, base.resolved_ts, log, expected))",
                 "pass",
                 f"{READER}::test_no_cut_is_planned_over_a_gap_of_the_log",
@@ -187,7 +187,7 @@ CUTS = (
             mutant(
                 "missed-partition",
                 "rows below R0 of a partition that joins are replays, whenever they were sent",
-                "read.cut_range:CutRange._require_later",
+                "cut.read.cut_range:CutRange._require_later",
                 "if not self.begin or time > self._latest_replay:",
                 "if True:",
                 f"{RANGE}::test_a_replay_in_a_new_partition_is_sent_after_the_proof",
@@ -213,21 +213,21 @@ DDL = (
             mutant(
                 "end-before-ddl",
                 "the cut ends at T",
-                "plan:end_of_cut",
+                "cut.cuts:end_of_cut",
                 "commit_ts + 1, selected",
                 "commit_ts, selected",
             ),
             mutant(
                 "ddl-at-r",
                 "a DDL of commit_ts R0 is taken for a replay",
-                "plan:end_of_cut",
+                "cut.cuts:end_of_cut",
                 "applied <= seen",
                 "applied < seen",
             ),
             mutant(
                 "ddl-at-reach",
                 "a DDL at the proven ts is part of the cut",
-                "plan:end_of_cut",
+                "cut.cuts:end_of_cut",
                 "commit_ts < reach",
                 "commit_ts <= reach",
                 f"{PLAN}::test_the_end_of_a_cut",
@@ -235,7 +235,7 @@ DDL = (
             mutant(
                 "any-ddl-share-a-cut",
                 "DDL of several T share a cut",
-                "plan:end_of_cut",
+                "cut.cuts:end_of_cut",
                 "if most == 1 or not all(map(may_share, of_one_ts)):",
                 "if False:",
                 f"{PLAN}::test_ddl_that_may_share_a_cut_do",
@@ -246,12 +246,12 @@ DDL = (
                 "and a task that meets a DDL that was not planned goes on",
                 (
                     (
-                        "reader:Reader._planned",
+                        "cut.cut_reader:Reader._planned",
                         "self.source.read_to(reach, heads, PATIENCE)",
                         "pass",
                     ),
                     (
-                        "read.task:Reading.read_ddl",
+                        "cut.read.task:Reading.read_ddl",
                         "if identity not in job.known_ddls:",
                         "if False:",
                     ),
@@ -271,26 +271,26 @@ DDL = (
                 "forms-stay",
                 "a process reads the next cut by forms of messages that it has learned for other "
                 "layouts",
-                "read.fast.reader:fast_reader",
+                "cut.read.fast.reader:fast_reader",
                 "premises == (options, layouts, shapes)",
                 "premises is not None",
-                "tests/consumer/read/fast/test_reader.py::"
+                "tests/consumer/cut/read/fast/test_reader.py::"
                 "test_it_is_forgotten_once_anything_it_depends_on_changes",
             ),
             mutant(
                 "layouts-stay",
                 "after a DDL the table's layout stays what it was",
-                "layouts:TableLayouts._forget",
+                "cut.layouts:TableLayouts._forget",
                 "self.shapes.pop(name, (None, None))",
                 "(None, None)",
             ),
             mutant(
                 "rows-of-created-tables",
                 "a cut that creates tables has rows of them before their CREATE TABLE",
-                "ddl.creation:early",
+                "cut.shared_cuts:early",
                 "if begun else 0",
                 "if False else 0",
-                "tests/consumer/ddl/test_creation.py::"
+                "tests/consumer/cut/test_shared_cuts.py::"
                 "test_rows_of_a_created_table_end_the_cut_at_its_own_ddl",
             ),
         ),
@@ -305,14 +305,14 @@ ROWS = (
             mutant(
                 "earlier-fact",
                 "the fact of the least commit_ts counts",
-                "read.facts:Fold._merge",
+                "cut.read.facts:Fold._merge",
                 "known[:2] < fact[:2]",
                 "known[:2] > fact[:2]",
             ),
             mutant(
                 "delete-wins",
                 "at one commit_ts, the fact that comes last counts",
-                "reconcile.fold:_fold_table",
+                "cut.reconcile.fold:_fold_table",
                 '"commit_ts", "present")',
                 '"commit_ts", "offset")',
                 f"{FOLD}::test_driver_and_spark_fold_to_the_greatest_fact_of_each_key",
@@ -320,7 +320,7 @@ ROWS = (
             mutant(
                 "clash-is-passed",
                 "two different rows of one key and commit_ts do not stop the run",
-                "reconcile.fold:fold_sorted",
+                "cut.reconcile.fold:fold_sorted",
                 "if pc.any(differs).as_py():",
                 "if False:",
                 f"{FOLD}::test_both_folds_find_different_rows_of_one_key_and_commit_ts",
@@ -328,7 +328,7 @@ ROWS = (
             mutant(
                 "conflict-is-not-looked-for",
                 "a task takes the second row of one key and commit_ts for a copy",
-                "read.facts:Fold._merge",
+                "cut.read.facts:Fold._merge",
                 "if fact[1] and fact[4] != known[4]:",
                 "if False:",
                 f"{FACTS}::test_two_different_rows_of_one_key_and_ts_are_a_conflict",
@@ -336,7 +336,7 @@ ROWS = (
             mutant(
                 "conflict-is-passed",
                 "columns that differ do not stop the task",
-                "read.facts:Fold._compare",
+                "cut.read.facts:Fold._compare",
                 "if differing:",
                 "if False:",
                 f"{FACTS}::test_two_different_rows_of_one_key_and_ts_are_a_conflict",
@@ -353,7 +353,7 @@ ROWS = (
             mutant(
                 "present-keys-stay",
                 "the keys of rows that are written are not deleted before",
-                "reconcile.net_change:keys_to_delete",
+                "cut.reconcile.net_change:keys_to_delete",
                 "if replaces:",
                 "if False:",
             ),
@@ -362,12 +362,12 @@ ROWS = (
                 "the rows come before the deletes",
                 (
                     (
-                        "apply.transaction:_write",
+                        "cut.apply.transaction:_write",
                         "    for table, keys in change.deletes():\n",
                         "    def deletes():\n      for table, keys in change.deletes():\n",
                     ),
                     (
-                        "apply.transaction:_write",
+                        "cut.apply.transaction:_write",
                         "    for staged in change.staged:\n",
                         "    deletes()\n    for staged in change.staged:\n",
                     ),
@@ -458,14 +458,14 @@ COMMITS = (
             mutant(
                 "groups-together",
                 "several commit_ts are one transaction",
-                "apply.transaction:apply_groups",
+                "cut.apply.transaction:apply_groups",
                 "if end > old.resolved_ts:",
                 "if False:",
             ),
             mutant(
                 "groups-move-offsets",
                 "the first of them moves the offsets",
-                "apply.transaction:apply_groups",
+                "cut.apply.transaction:apply_groups",
                 "replace(started, resolved_ts=end)",
                 "replace(new, resolved_ts=end)",
                 f"{APPLY}::test_each_group_is_committed_with_the_cuts_start_offsets[sqlite]",
@@ -513,7 +513,7 @@ REFUSALS = (
             mutant(
                 "two-shapes",
                 "rows of two shapes are one table's in one cut",
-                "read.table_reader:TableReader._require_shape",
+                "cut.read.table_reader:TableReader._require_shape",
                 "if sent != expected:",
                 "if False:",
                 f"{ROW}::test_a_change_that_is_not_one_of_the_layouts_rows_stops",
@@ -521,7 +521,7 @@ REFUSALS = (
             mutant(
                 "delete-of-two-shapes",
                 "a DELETE's key columns are of other types than those of the cut's rows",
-                "read.table_reader:TableReader._require_key_columns",
+                "cut.read.table_reader:TableReader._require_key_columns",
                 "self._require_shape(table, key)",
                 "pass",
                 f"{ROW}::test_a_change_that_is_not_one_of_the_layouts_rows_stops",
@@ -537,7 +537,7 @@ REFUSALS = (
             mutant(
                 "another-key",
                 "rows are found by another key than that which the stream names",
-                "read.table_reader:TableReader._require_key",
+                "cut.read.table_reader:TableReader._require_key",
                 "if handle and set(handle) != set(key):",
                 "if False:",
                 f"{ROW}::test_a_change_that_is_not_one_of_the_layouts_rows_stops",
@@ -545,7 +545,7 @@ REFUSALS = (
             mutant(
                 "delete-without-key",
                 "a DELETE may lack a column of the key",
-                "read.table_reader:TableReader._require_key_columns",
+                "cut.read.table_reader:TableReader._require_key_columns",
                 "if missing:",
                 "if False:",
                 f"{ROW}::test_a_change_that_is_not_one_of_the_layouts_rows_stops",
@@ -553,7 +553,7 @@ REFUSALS = (
             mutant(
                 "large-row-is-passed",
                 "a row of which only the key was sent waits for an upstream that no setting names",
-                "read.large_rows:LargeRows.hold",
+                "cut.read.large_rows:LargeRows.hold",
                 "if self._options.upstream_url is None:",
                 "if False:",
                 f"{TASK}::test_a_row_of_which_only_the_key_was_sent_is_not_passed_over",
@@ -561,7 +561,7 @@ REFUSALS = (
             mutant(
                 "trigger-sees-net-changes",
                 "a trigger of the target sees net changes, though no setting allows it",
-                "layouts:TableLayouts._refuse",
+                "cut.layouts:TableLayouts._refuse",
                 "described.triggers if not allowed else ()",
                 "()",
                 REFUSED,
@@ -569,7 +569,7 @@ REFUSALS = (
             mutant(
                 "strict-foreign-key",
                 "rows of a table are written under a foreign key that cannot be deferred",
-                "layouts:TableLayouts._refuse",
+                "cut.layouts:TableLayouts._refuse",
                 "in described.strict_foreign_keys",
                 "in ()",
                 f"{LAYOUTS}::test_a_foreign_key_that_no_session_can_defer_is_refused",
@@ -577,7 +577,7 @@ REFUSALS = (
             mutant(
                 "no-valid-key",
                 "a table of which nothing identifies a row is taken unasked",
-                "layouts:TableLayouts._key",
+                "cut.layouts:TableLayouts._key",
                 "if source.columns and self._accepts_keyless(source):",
                 "if source.columns:",
                 REFUSED,
@@ -585,7 +585,7 @@ REFUSALS = (
             mutant(
                 "not-the-targets-key",
                 "rows are found by a key of the target that is not the stream's",
-                "layouts:TableLayouts._key",
+                "cut.layouts:TableLayouts._key",
                 "if {c.lower() for c in columns} == {i.lower() for i in identifying}:",
                 "if True:",
                 REFUSED,
@@ -593,7 +593,7 @@ REFUSALS = (
             mutant(
                 "any-key-of-the-target",
                 "a key of the target is taken for the upstream's, which nothing names",
-                "layouts:TableLayouts._key",
+                "cut.layouts:TableLayouts._key",
                 "or self._options.keys.get(label, ())",
                 "or self._options.keys.get(label, ()) or next(iter(candidates), ())",
                 REFUSED,
@@ -618,7 +618,7 @@ REFUSALS = (
             mutant(
                 "rows-of-before",
                 "a table is written to for the first time over rows that no changefeed wrote",
-                "layouts:TableLayouts._require_empty",
+                "cut.layouts:TableLayouts._require_empty",
                 "if not has_rows:",
                 "if True:",
                 f"{LAYOUTS}::test_a_table_of_which_nothing_is_known_must_have_no_rows",
@@ -634,7 +634,7 @@ REFUSALS = (
             mutant(
                 "stale-ddl",
                 "a DDL below R that a new topic brings is taken for a replay, though it never ran",
-                "epoch:Epochs._check_stale",
+                "cut.epoch:Epochs._check_stale",
                 "if not stale:",
                 "if True:",
                 f"{EPOCH}::test_a_ddl_below_r_of_a_new_topic_must_have_been_executed",
@@ -651,7 +651,7 @@ REFUSALS = (
                 "rows-that-are-not-there",
                 "rows of a table without a key that are to be deleted, and are not there, are "
                 "passed",
-                "apply.transaction:_delete_rows",
+                "cut.apply.transaction:_delete_rows",
                 'if missing and options.on_drift == "stop":',
                 "if False:",
                 f"{KEYLESS}::test_rows_that_are_not_there_stop_the_load_or_are_counted[sqlite]",
@@ -666,7 +666,7 @@ REFUSALS = (
             mutant(
                 "read-ahead-is-kept",
                 "a cut that was read ahead is applied where rows went before",
-                "apply.to_target:ToTarget.tend",
+                "cut.apply.to_target:ToTarget.tend",
                 "return changed",
                 "return False",
                 f"{TO_TARGET}::test_a_table_that_is_refilled_says_once_where_its_rows_go",
@@ -674,7 +674,7 @@ REFUSALS = (
             mutant(
                 "ddl-while-loaded",
                 "a DDL of the table does not wait",
-                "reader:Reader._reach_before_waiting",
+                "cut.cut_reader:Reader._reach_before_waiting",
                 "if self.holds(ddl)",
                 "if False",
                 f"{READER}::test_no_cut_goes_past_a_ddl_that_has_to_wait",
@@ -690,7 +690,7 @@ REFUSALS = (
             mutant(
                 "growth-passes",
                 "the cut before the load does not know which tables come",
-                "upstream.load.growing:Growth.grow",
+                "commands.load.growing:Growth.grow",
                 "consumer.joining = self.options.filter",
                 "pass",
                 GROWTH,
@@ -698,7 +698,7 @@ REFUSALS = (
             mutant(
                 "growth-holds-nothing",
                 "a row of such a table does not hold the restart offset",
-                "read.task:Reading._keep_later",
+                "cut.read.task:Reading._keep_later",
                 "if commit_ts >= self._job.end:",
                 "if False:",
                 GROWTH,
@@ -717,7 +717,7 @@ QUARANTINE = (
             mutant(
                 "aside-is-passed",
                 "its rows of later cuts do not hold the restart offset",
-                "read.task:Reading._leave_waiting",
+                "cut.read.task:Reading._leave_waiting",
                 "if self._range.holds(",
                 "if commit_ts < self._job.end and self._range.holds(",
                 f"{ASIDE}::test_a_row_before_its_resolved_ts_is_applied_after_release[canal-json]",
@@ -733,7 +733,7 @@ QUARANTINE = (
             mutant(
                 "released-without-ddl",
                 "a release leaves its DDL out, too",
-                "reader:Reader.is_of_another_run",
+                "cut.cut_reader:Reader.is_of_another_run",
                 'return relation(ddl, {self.released}) == "apart"',
                 "return True",
                 f"{ASIDE}::test_a_release_does_the_ddl_that_came_meanwhile[sqlite]",
@@ -741,7 +741,7 @@ QUARANTINE = (
             mutant(
                 "joined-ddl",
                 "a DDL of it and of something else is run",
-                "reader:Reader._before_joined",
+                "cut.cut_reader:Reader._before_joined",
                 "return first.commit_ts",
                 "return reach",
                 f"{ASIDE}::test_a_ddl_of_it_and_of_something_else_stops_in_its_place"

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
+from ticdc_consumer.commands.load import again, growing
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.targets.layout import TableName
-from ticdc_consumer.upstream.load import again, growing
-from ticdc_consumer.upstream.load.origin import StoredChunk
+from ticdc_consumer.upstream.origin import StoredChunk
 from ticdc_consumer.upstream.tables import Defined
 from ticdc_encoder.event import Table
 from ticdc_encoder.filters.table import TableFilter

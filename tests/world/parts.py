@@ -8,18 +8,20 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from ticdc_consumer import consumer, plan, prepare, reader, waiting
+from ticdc_consumer import waiting
+from ticdc_consumer.commands import run as consumer
+from ticdc_consumer.commands.repair import reading
 from ticdc_consumer.config.options import Settings
-from ticdc_consumer.read import staging
-from ticdc_consumer.read.fast import reader as fast_readers
-from ticdc_consumer.reconcile import chunks
+from ticdc_consumer.cut import cut_reader, cuts, read_ahead
+from ticdc_consumer.cut.apply.repair import Repair
+from ticdc_consumer.cut.read import staging
+from ticdc_consumer.cut.read.fast import reader as fast_readers
+from ticdc_consumer.cut.reconcile import chunks
+from ticdc_consumer.cut.spark import jobs, spilled
 from ticdc_consumer.source.kafka import brokers, client, follower, scout, tasks
-from ticdc_consumer.spark import jobs, spilled
 from ticdc_consumer.state.repairs import RepairRequest
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import DATABASES as KNOWN
-from ticdc_consumer.upstream.repair import reading
-from ticdc_consumer.upstream.repair.writing import Repair
 from world import loading
 from world.database.session import DATABASES
 from world.kafka import Admin, Client
@@ -101,8 +103,8 @@ def replaced() -> Iterator[None]:
         (client, "Consumer", _client),
         (tasks, "_consumer", _client),
         (brokers, "AdminClient", _admin),
-        (prepare, "ThreadPoolExecutor", lambda *_, **__: Threads(WORLD[-1].scheduler)),
-        (prepare, "wait_for", _wait_for),
+        (read_ahead, "ThreadPoolExecutor", lambda *_, **__: Threads(WORLD[-1].scheduler)),
+        (read_ahead, "wait_for", _wait_for),
         (jobs, "F", SimpleNamespace(xxhash64=lambda *columns: columns)),
         (jobs, "TaskContext", SimpleNamespace(get=_job)),
         (reading, "read_repair", _read_repair),
@@ -130,11 +132,11 @@ def without_driver() -> Iterator[None]:
 
 
 LIMITS: dict[str, tuple[ModuleType, ...]] = {
-    "SMALL": (reader,),
-    "LEAST_SPAN": (plan,),
-    "FEW": (plan,),
-    "FIRST_MESSAGES": (plan,),
-    "LAST_ROWS": (plan,),
+    "SMALL": (cut_reader,),
+    "LEAST_SPAN": (cuts,),
+    "FEW": (cuts,),
+    "FIRST_MESSAGES": (cuts,),
+    "LAST_ROWS": (cuts,),
     "FAR_BEHIND": (scout,),
     "FAR": (scout,),
     "MOST_BYTES": (scout, follower),

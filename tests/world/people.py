@@ -6,15 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ticdc_consumer import Consumer
+from ticdc_consumer.commands.changefeeds import end
+from ticdc_consumer.commands.load.again import give_up, load_again
+from ticdc_consumer.commands.release import require_releasable
 from ticdc_consumer.config.options import Settings
-from ticdc_consumer.epoch import CAUGHT_UP, Goal
+from ticdc_consumer.cut.epoch import CAUGHT_UP, Goal
 from ticdc_consumer.errors import Fenced, Retry, Stop, Unavailable, UnknownCommit
-from ticdc_consumer.runs.release import require_releasable
 from ticdc_consumer.state.repairs import RepairRequest, RepairRequests, TableKeys
 from ticdc_consumer.state.store import Store
-from ticdc_consumer.status.changefeeds import end
 from ticdc_consumer.targets import open_target
-from ticdc_consumer.upstream.load.again import give_up, load_again
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Row, RowChange, Value
 from ticdc_torture.upstream import NAMES, ORIGIN, Contents, Model

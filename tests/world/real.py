@@ -30,7 +30,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 from ticdc_consumer import Consumer, failpoints
 from ticdc_consumer.config.options import Settings
-from ticdc_consumer.reader import SMALL_BYTES
+from ticdc_consumer.cut.cut_reader import SMALL_BYTES
 from ticdc_consumer.state.schema import CHECKPOINT
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.target import Target
@@ -396,7 +396,7 @@ def can_be_real(plan: Plan) -> bool:
 @contextmanager
 def spark_session() -> Iterator[Any]:
     """One for all histories."""
-    from ticdc_consumer.spark.session import session
+    from ticdc_consumer.cut.spark.session import session
 
     spark = session({"master": "local[2]", "spark.ui.enabled": "false"}, "world")
     try:

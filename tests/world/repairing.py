@@ -3,12 +3,12 @@
 from typing import Any
 
 import pyarrow as pa
-from ticdc_consumer.layouts import TableLayouts
+from ticdc_consumer.cut.apply.repair import Repair, RepairedTable
+from ticdc_consumer.cut.layouts import TableLayouts
 from ticdc_consumer.protocols.shape import NO_ROWS
 from ticdc_consumer.state.repairs import RepairRequest
 from ticdc_consumer.targets import encoders
 from ticdc_consumer.targets.layout import Layout, TableName
-from ticdc_consumer.upstream.repair.writing import Repair, RepairedTable
 from ticdc_torture.upstream import TiDB
 
 

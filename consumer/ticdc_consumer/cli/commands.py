@@ -16,7 +16,7 @@ from ticdc_encoder.cli.output import CLOSED, INTERRUPTED, OutputClosed, standard
 from ticdc_encoder.errors import TicdcError, visible
 from ticdc_encoder.tso import with_time
 
-from ticdc_consumer import commands, config
+from ticdc_consumer import api, config
 from ticdc_consumer.cli.arguments import parse
 from ticdc_consumer.cli.logs import choose, handler, logging_to_stderr, print_record
 from ticdc_consumer.cli.masking import hide_secrets
@@ -76,7 +76,7 @@ def _silence_py4j() -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from ticdc_consumer.cli.progress import RunProgress
-    from ticdc_consumer.consumer import Consumer
+    from ticdc_consumer.commands.run import Consumer
 
     options = _options(arguments)
     _check_ddl_ids(arguments)
@@ -163,7 +163,7 @@ def _reported_load(
 
     stop, lines = Event(), LoadLines(tables)
     with stopping(stop.set) as signals:
-        loaded = commands.load(
+        loaded = api.load(
             options,
             tables,
             at=at,
@@ -176,11 +176,11 @@ def _reported_load(
 
 
 def _load_again(arguments: argparse.Namespace) -> None:
-    from ticdc_consumer.upstream.load.again import give_up
+    from ticdc_consumer.commands.load.again import give_up
 
     options = _options(arguments)
     if arguments.give_up:
-        commands.require_at_r(arguments.at, arguments.replace)
+        api.require_at_r(arguments.at, arguments.replace)
         give_up(options, arguments.table)
         return
     _reported_load(options, arguments.table, at=arguments.at, replace_rows=arguments.replace)
@@ -192,10 +192,10 @@ def _log_manual(entry: "LedgerEntry", text: str) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from ticdc_consumer.check import checks
+    from ticdc_consumer.commands.check import checks
 
     findings = []
-    for finding in commands.check(_options(arguments)):
+    for finding in api.check(_options(arguments)):
         findings.append(finding)
         if _is_for_screen(arguments):
             _screen().print_finding(finding)
@@ -208,40 +208,42 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _status(arguments: argparse.Namespace) -> int:
-    from ticdc_consumer import status
+    from ticdc_consumer.status import text
 
-    current = commands.status(_options(arguments))
+    current = api.status(_options(arguments))
     if _is_for_screen(arguments):
         _screen().print_status(current, arguments.config)
     else:
-        text = status.to_text(current, arguments.config)
-        print_out(status.to_json(current) if arguments.json else text)
+        if arguments.json:
+            print_out(text.to_json(current))
+        else:
+            print_out(text.to_text(current, arguments.config))
     return 0
 
 
 def _why(arguments: argparse.Namespace) -> int:
-    from ticdc_consumer import status
+    from ticdc_consumer.status.diagnosis import why_to_json, why_to_text
 
-    diagnosis = commands.why(_options(arguments), arguments.config)
-    print_out(status.why_to_json(diagnosis) if arguments.json else status.why_to_text(diagnosis))
+    diagnosis = api.why(_options(arguments), arguments.config)
+    print_out(why_to_json(diagnosis) if arguments.json else why_to_text(diagnosis))
     return 0
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    from ticdc_consumer import status
+    from ticdc_consumer.commands.changefeeds import list_to_json, list_to_text
 
-    changefeeds = commands.changefeeds(_options(arguments))
+    changefeeds = api.changefeeds(_options(arguments))
     if arguments.json:
-        print_out(status.list_to_json(changefeeds))
+        print_out(list_to_json(changefeeds))
     else:
-        print_out(status.list_to_text(changefeeds) or "the target knows no changefeed")
+        print_out(list_to_text(changefeeds) or "the target knows no changefeed")
     return 0
 
 
 def _plan(arguments: argparse.Namespace) -> int:
     from ticdc_consumer.cli.planned import planned, planned_json
 
-    cuts = commands.plan(_options(arguments), arguments.until, sql=arguments.sql)
+    cuts = api.plan(_options(arguments), arguments.until, sql=arguments.sql)
     if not arguments.json:
         cut = None
         for cut in cuts:
@@ -296,7 +298,7 @@ def _forget(arguments: argparse.Namespace) -> int:
     options = _options(arguments)
     if not arguments.yes:
         require_yes(f"forget changefeed {options.changefeed}? Its tables stay as they are")
-    ended = commands.forget(options)
+    ended = api.forget(options)
     if arguments.json:
         print_json(ended.to_json())
     else:
@@ -309,18 +311,18 @@ def _release(arguments: argparse.Namespace) -> int:
 
     options, progress = _options(arguments), RunProgress()
     if arguments.load:
-        rows = commands.release_by_load(options, arguments.table)
+        rows = api.release_by_load(options, arguments.table)
         fields = {"event": "released", "table": arguments.table, "rows": rows}
         logger.info("%s is released: %d rows loaded", arguments.table, rows, extra=fields)
         return 0
-    for epoch in commands.release(options, arguments.table):
+    for epoch in api.release(options, arguments.table):
         progress.report(epoch)
     progress.sum_up(f"{arguments.table} is released")
     return 0
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    from ticdc_consumer.state.exported import exported
+    from ticdc_consumer.commands.export import exported
     from ticdc_consumer.targets import open_target
 
     options = _options(arguments)
@@ -338,7 +340,7 @@ def _export(arguments: argparse.Namespace) -> int:
 
 
 def _import(arguments: argparse.Namespace) -> int:
-    from ticdc_consumer.state.exported import document_of, imported
+    from ticdc_consumer.commands.export import document_of, imported
     from ticdc_consumer.targets import open_target
 
     options = _options(arguments)
@@ -374,11 +376,11 @@ def _inspect(arguments: argparse.Namespace) -> int:
 
 def _trace(arguments: argparse.Namespace) -> int:
     from ticdc_consumer.cli.trace_progress import TraceLines
-    from ticdc_consumer.read.row_key import RowKey
-    from ticdc_consumer.status.trace.report import to_json, to_text
+    from ticdc_consumer.commands.trace.report import to_json, to_text
+    from ticdc_consumer.cut.read.row_key import RowKey
 
     key = dict(RowKey.parse(arguments.key).parts)
-    traced = commands.trace(
+    traced = api.trace(
         _options(arguments),
         arguments.table,
         key,

@@ -22,8 +22,8 @@ from ticdc_encoder.testing.shop import SCHEMA, TABLES, Key, Shop
 from ticdc_consumer import config
 from ticdc_consumer.cli.progress import RunTotals
 from ticdc_consumer.cli.signals import end_by, stopping
+from ticdc_consumer.commands.run import Consumer
 from ticdc_consumer.config.options import Settings
-from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.errors import Stop, Usage
 from ticdc_consumer.protocols import PROTOCOLS
 from ticdc_consumer.state.schema import OWN_TABLES

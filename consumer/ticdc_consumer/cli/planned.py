@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ticdc_encoder.counted import counted
 from ticdc_encoder.tso import with_time
 
-from ticdc_consumer.runs.dry_run import PlannedCut
+from ticdc_consumer.commands.plan import PlannedCut
 
 
 def planned(cut: PlannedCut) -> Iterator[str]:

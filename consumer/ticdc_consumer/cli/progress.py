@@ -11,10 +11,10 @@ from ticdc_encoder.counted import counted
 from ticdc_encoder.tso import duration, lag, with_time
 
 from ticdc_consumer.cli.output import record_of
+from ticdc_consumer.cut.epoch import Epoch
 from ticdc_consumer.ddl.known_views import is_create, warning_of
-from ticdc_consumer.epoch import Epoch
-from ticdc_consumer.state.activity.activity import Activity
 from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.status.activity.activity import Activity
 
 logger = logging.getLogger(__name__)
 

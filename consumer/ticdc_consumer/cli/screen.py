@@ -14,14 +14,14 @@ from ticdc_encoder.cli.output import standard_output
 from ticdc_encoder.errors import visible
 from ticdc_encoder.tso import duration, lag, moment
 
-from ticdc_consumer.check.finding import Finding
 from ticdc_consumer.cli.logs import handler
 from ticdc_consumer.cli.masking import masked
 from ticdc_consumer.cli.planned import beside_tables
 from ticdc_consumer.cli.run_speed import RunSpeed
-from ticdc_consumer.runs.dry_run import PlannedCut
-from ticdc_consumer.state.activity.activity import Activity
-from ticdc_consumer.status import Status
+from ticdc_consumer.commands.check.finding import Finding
+from ticdc_consumer.commands.plan import PlannedCut
+from ticdc_consumer.status.activity.activity import Activity
+from ticdc_consumer.status.reading import Status
 from ticdc_consumer.status.text import rows_of
 
 LEVELS = {"ok": "green", "warn": "yellow", "fail": "bold red"}

@@ -15,19 +15,25 @@ from ticdc_consumer.cli.masking import hide_secrets
 from ticdc_consumer.cli.output import print_out
 from ticdc_consumer.cli.progress import RunProgress
 from ticdc_consumer.cli.signals import end_by, stopping
+from ticdc_consumer.commands.load.loading import load
+from ticdc_consumer.commands.repair.differing_keys import DifferingKeys
+from ticdc_consumer.commands.repair.verified import Step, put_right
+from ticdc_consumer.commands.verify.against import other_side, verify_against
+from ticdc_consumer.commands.verify.repair import RepairScript
+from ticdc_consumer.commands.verify.report import (
+    Subject,
+    TableReport,
+    summary,
+    to_json,
+    to_text,
+)
+from ticdc_consumer.commands.verify.same_state import Side
+from ticdc_consumer.commands.verify.textfile import TextFile
+from ticdc_consumer.commands.verify.topics import Replaying, verify_topics
+from ticdc_consumer.commands.verify.verification import Request, verify
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Stop, Usage
 from ticdc_consumer.state.repairs import RepairRequest, RepairState
-from ticdc_consumer.upstream.load.loading import load
-from ticdc_consumer.upstream.repair.differing_keys import DifferingKeys
-from ticdc_consumer.upstream.repair.verified import Step, put_right
-from ticdc_consumer.upstream.verify.against import other_side, verify_against
-from ticdc_consumer.upstream.verify.repair import RepairScript
-from ticdc_consumer.upstream.verify.report import Subject, TableReport, summary, to_json, to_text
-from ticdc_consumer.upstream.verify.same_state import Side
-from ticdc_consumer.upstream.verify.textfile import TextFile
-from ticdc_consumer.upstream.verify.topics import Replaying, verify_topics
-from ticdc_consumer.upstream.verify.verification import Request, verify
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +120,7 @@ def _against(options: Settings, arguments: argparse.Namespace, printing: _Printi
 def _topics(
     options: Settings, request: Request, at: int | None, printing: _Printing
 ) -> dict[Subject, TableReport]:
-    from ticdc_consumer.consumer import Consumer
+    from ticdc_consumer.commands.run import Consumer
 
     stop, lines, progress = Event(), LoadLines(), RunProgress()
     with stopping(stop.set) as signals:

@@ -4,7 +4,6 @@ from typing import Literal
 
 Apply = Literal["net", "transactions"]
 OnDrift = Literal["stop", "overwrite"]
-Publish = Literal["driver", "staging"]
 OnUnsupported = Literal["stop", "skip"]
 OnKind = Literal["stop", "skip", "if-certain"]
 OnCorruption = Literal["stop", "warn"]
@@ -12,19 +11,6 @@ Compression = Literal["none", "lz4", "snappy"]
 EncodingFormat = Literal["json", "avro"]
 SparkStart = Literal["when-needed", "at-once"]
 DateSeparator = Literal["none", "year", "month", "day"]
-
-CALENDAR_DATES = "calendar-dates"
-LITERAL_DEFAULTS = "literal-defaults"
-SAME_COLLATIONS = "same-collations"
-VECTOR_AS_TEXT = "vector-as-text"
-ZERO_DATE_AS_NULL = "zero-date-as-null"
-"""PostgreSQL: zero and partial dates, and days that their month does not have, are written as NULL
-into nullable columns outside the key. Without this rule they are refused."""
-
-LOSSY_RULES = frozenset(
-    {CALENDAR_DATES, LITERAL_DEFAULTS, SAME_COLLATIONS, VECTOR_AS_TEXT, ZERO_DATE_AS_NULL}
-)
-"""Lossy mappings that `[target] rules` may switch on; `docs/reference/types.md` describes them."""
 
 DDL_KINDS = (
     "CREATE DATABASE",

@@ -14,6 +14,7 @@ from ticdc_consumer.config import choices, parsers
 from ticdc_consumer.config.choices import OnKind, OnUnsupported
 from ticdc_consumer.config.declaring import choice, section, setting, url
 from ticdc_consumer.config.reading import ReadSettings
+from ticdc_consumer.targets.rules import Publish
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,11 +97,11 @@ class Settings(ReadSettings):
             "target.on_drift", choices.OnDrift, "stop or overwrite, if a row is in the way"
         ),
     )
-    publish: choices.Publish = field(
+    publish: Publish = field(
         default="driver",
         metadata=choice(
             "target.publish",
-            choices.Publish,
+            Publish,
             "driver, or staging: Spark's tasks send the rows of large cuts to the target",
         ),
     )

@@ -19,14 +19,9 @@ from ticdc_encoder.formats import csv
 from ticdc_encoder.tso import compose
 from ticdc_encoder.version import Version, version_number
 
-from ticdc_consumer.config.choices import (
-    DDL_KINDS,
-    LOSSY_RULES,
-    VIEW_KINDS,
-    OnKind,
-    OnUnsupported,
-)
+from ticdc_consumer.config.choices import DDL_KINDS, VIEW_KINDS, OnKind, OnUnsupported
 from ticdc_consumer.config.suggesting import did_you_mean
+from ticdc_consumer.targets.rules import LOSSY_RULES
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _ADDRESS = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\s:\[\]/]+)):(\d{1,5})")

@@ -6,10 +6,10 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 from ticdc_consumer.config import parsers
-from ticdc_consumer.config.choices import LOSSY_RULES
 from ticdc_consumer.config.declaring import Setting
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.config.settings import REQUIRED, SECTIONS, SETTINGS, URLS, variable
+from ticdc_consumer.targets.rules import LOSSY_RULES
 
 _LIST = 'list of texts, such as ["a", "b"]'
 _SIZE = 'bytes, such as 65536 or "256 MiB"'

@@ -10,7 +10,7 @@ from ticdc_encoder.sql.statements import CreateView, DropSchema, DropView
 
 from ticdc_consumer.ddl.names import parsed
 from ticdc_consumer.ddl.shared.databases import UpstreamDatabases
-from ticdc_consumer.state.causes.of_runs import DDL_RUN
+from ticdc_consumer.errors import DDL_RUN
 from ticdc_consumer.state.ledger import Ledger, LedgerEntry
 from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.targets.schema.alter import Alteration

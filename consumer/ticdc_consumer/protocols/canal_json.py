@@ -39,6 +39,6 @@ PROTOCOL = WireProtocol(
     may_be_control=_may_be_control,
     needs_for_marks="enable-tidb-extension=true",
     omits_unchanged=True,
-    fast_reader="ticdc_consumer.read.fast.canal_json:FastCanal",
+    fast_reader="ticdc_consumer.cut.read.fast.canal_json:FastCanal",
     demo={},
 )

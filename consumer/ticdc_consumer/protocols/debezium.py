@@ -16,7 +16,6 @@ from ticdc_encoder.event import Table, Value
 from ticdc_encoder.formats import FORMATS, debezium
 from ticdc_encoder.sql.renamed import quoted
 
-from ticdc_consumer.config.choices import CALENDAR_DATES
 from ticdc_consumer.config.reading import ReadSettings
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.protocols.exactness import (
@@ -27,6 +26,7 @@ from ticdc_consumer.protocols.exactness import (
     with_elements,
 )
 from ticdc_consumer.protocols.protocol import WireProtocol
+from ticdc_consumer.targets.rules import CALENDAR_DATES
 
 if TYPE_CHECKING:
     from ticdc_consumer.targets.layout import Layout, TargetTable

@@ -15,7 +15,6 @@ from ticdc_encoder.event import Table
 from ticdc_encoder.formats import FORMATS, debezium_avro
 from ticdc_encoder.formats.registry import ConfluentRegistry
 
-from ticdc_consumer.config.choices import LITERAL_DEFAULTS
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.config.reading import ReadSettings
 from ticdc_consumer.errors import Stop, Usage
@@ -27,6 +26,7 @@ from ticdc_consumer.protocols.debezium import (
 )
 from ticdc_consumer.protocols.exactness import Exactness, complete_columns, with_elements
 from ticdc_consumer.protocols.protocol import WireProtocol, require_registry
+from ticdc_consumer.targets.rules import LITERAL_DEFAULTS
 
 if TYPE_CHECKING:
     from ticdc_consumer.targets.layout import TargetTable

@@ -25,6 +25,6 @@ PROTOCOL = WireProtocol(
     test_inflates=False,  # It looks at keys, which are never compressed.
     needs_for_old_rows="output-old-value = true in [sink.open]",
     updates_may_look_like_inserts=True,
-    fast_reader="ticdc_consumer.read.fast.open_protocol:FastOpen",
+    fast_reader="ticdc_consumer.cut.read.fast.open_protocol:FastOpen",
     demo={},
 )

@@ -14,9 +14,9 @@ import sqlalchemy as sa
 from ticdc_encoder.errors import TicdcError
 
 from ticdc_consumer.errors import RESTORED, Away, Fenced, Retry, Stop, Unavailable, UnknownCommit
-from ticdc_consumer.state.activity.monitor import Monitor
 from ticdc_consumer.state.schema import CHECKPOINT
 from ticdc_consumer.state.upgrade import OwnTables
+from ticdc_consumer.status.activity.monitor import Monitor
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.waiting import sleep, until
 

@@ -16,7 +16,6 @@ from ticdc_encoder.sql.parser import from_json, to_json
 
 from ticdc_consumer.errors import Fenced, Stop, Usage
 from ticdc_consumer.protocols.schemas import SchemaKey, key_of
-from ticdc_consumer.state.activity.monitor import Monitor
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.destinations import Destinations, InTarget
 from ticdc_consumer.state.lease import Lease
@@ -26,6 +25,7 @@ from ticdc_consumer.state.repairs import RepairRequests
 from ticdc_consumer.state.schema import CHECKPOINT, LEDGER, METADATA, OFFSET, SCHEMA
 from ticdc_consumer.state.stored_ledger import LedgerInDatabase
 from ticdc_consumer.state.upgrade import OwnTables
+from ticdc_consumer.status.activity.monitor import Monitor
 from ticdc_consumer.targets.staging import drop_left
 from ticdc_consumer.targets.target import Target
 

@@ -18,9 +18,9 @@ from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import NoAnswer, fault
 from ticdc_consumer.source import facts_of
 from ticdc_consumer.source.facts import SourceFacts
-from ticdc_consumer.state.activity.recorder import blockers_of
-from ticdc_consumer.state.causes.situation import Diagnosis, Situation
-from ticdc_consumer.state.causes.table import explain
+from ticdc_consumer.status.activity.recorder import blockers_of
+from ticdc_consumer.status.causes.situation import Diagnosis, Situation
+from ticdc_consumer.status.causes.table import explain
 from ticdc_consumer.status.reading import Status, read
 from ticdc_consumer.targets import import_target, open_target
 from ticdc_consumer.targets.blockers import Blocker

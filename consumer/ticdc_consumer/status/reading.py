@@ -12,13 +12,6 @@ from ticdc_consumer.config.options import Settings
 from ticdc_consumer.ddl import known_views
 from ticdc_consumer.ddl.generated_columns import LeftOutColumn, all_left_out
 from ticdc_consumer.source.facts import SourceFacts
-from ticdc_consumer.state.activity.activity import Activity
-from ticdc_consumer.state.activity.recorder import blockers_of
-from ticdc_consumer.state.activity.stored import StoredActivity
-from ticdc_consumer.state.activity.stored import read as activity_of
-from ticdc_consumer.state.causes import thresholds
-from ticdc_consumer.state.causes.situation import Diagnosis, Situation, TargetFacts
-from ticdc_consumer.state.causes.table import explain
 from ticdc_consumer.state.checkpoint import WHOLE, Position
 from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.ledger import LedgerEntry
@@ -26,6 +19,13 @@ from ticdc_consumer.state.loading import LoadNotes, LoadProgress
 from ticdc_consumer.state.quarantine import SetAside
 from ticdc_consumer.state.repairs import RepairState
 from ticdc_consumer.state.store import Store
+from ticdc_consumer.status.activity.activity import Activity
+from ticdc_consumer.status.activity.recorder import blockers_of
+from ticdc_consumer.status.activity.stored import StoredActivity
+from ticdc_consumer.status.activity.stored import read as activity_of
+from ticdc_consumer.status.causes import thresholds
+from ticdc_consumer.status.causes.situation import Diagnosis, Situation, TargetFacts
+from ticdc_consumer.status.causes.table import explain
 from ticdc_consumer.targets.blockers import Blocker
 from ticdc_consumer.targets.layout import TargetName
 from ticdc_consumer.targets.target import Target

@@ -1,7 +1,7 @@
-"""What `status` and `list` print."""
+"""What `status` prints."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -10,13 +10,12 @@ from ticdc_encoder.counted import counted
 from ticdc_encoder.errors import visible
 from ticdc_encoder.tso import duration, moment, with_time
 
-from ticdc_consumer.errors import WaitingDdl
-from ticdc_consumer.state.activity.activity import VerifiedShare
-from ticdc_consumer.state.activity.stored import StoredActivity
-from ticdc_consumer.state.causes.of_runs import DDL_DONE, DDL_RUN, LOAD_INSTEAD, RELEASE
+from ticdc_consumer.errors import DDL_DONE, DDL_RUN, WaitingDdl
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.quarantine import SetAside
-from ticdc_consumer.status.changefeeds import ChangefeedStatus
+from ticdc_consumer.status.activity.activity import VerifiedShare
+from ticdc_consumer.status.activity.stored import StoredActivity
+from ticdc_consumer.status.causes.of_runs import LOAD_INSTEAD, RELEASE
 from ticdc_consumer.status.reading import Status, TableStatus
 
 
@@ -45,7 +44,7 @@ def to_json(status: Status) -> str:
             "skipped_ddl": [_json_of(entry, "reason") for entry in status.skipped],
             "counters": dict(status.counters),
             "tables": [asdict(table) for table in status.tables],
-            "consumer": _consumer_json(status.activity),
+            "consumer": consumer_json(status.activity),
             "loading": status.loading.to_json() if status.loading is not None else None,
             "repair": status.repair.to_json() if status.repair is not None else None,
             "at_least_once": list(status.at_least_once),
@@ -95,7 +94,7 @@ def _pending_json(status: Status, entry: LedgerEntry) -> dict[str, Any]:
     }
 
 
-def _consumer_json(stored: StoredActivity | None) -> dict[str, Any] | None:
+def consumer_json(stored: StoredActivity | None) -> dict[str, Any] | None:
     if stored is None:
         return None
     seconds = round(stored.age, 3)
@@ -223,37 +222,3 @@ def _table(table: TableStatus) -> str:
         rows = f": {counted(table.deleted, 'row')} deleted, {table.written:,} written"
         rows += " since the consumer's start"
     return f"{table.name} in {table.relation}{rows}"
-
-
-def list_to_text(changefeeds: Sequence[ChangefeedStatus]) -> str:
-    """A line for each changefeed, for people."""
-    return "\n".join(visible(_changefeed(each)) for each in changefeeds)
-
-
-def _changefeed(each: ChangefeedStatus) -> str:
-    pending = f", {each.pending} DDL pending" if each.pending else ""
-    pending += f", tables set aside: {each.set_aside}" if each.set_aside else ""
-    consumer = described(each.activity) if each.activity else "whether one is running is not known"
-    reached = f"R {with_time(each.resolved_ts)}, lag {duration(each.lag_seconds)}"
-    if not each.resolved_ts:
-        reached = "nothing is applied yet"
-    return f"{each.changefeed}: {reached}{pending}; {consumer}"
-
-
-def list_to_json(changefeeds: Sequence[ChangefeedStatus]) -> str:
-    """An array, for programs."""
-    return json.dumps(
-        [
-            {
-                "changefeed": each.changefeed,
-                "resolved_ts": str(each.resolved_ts),
-                "lag_seconds": round(each.lag_seconds, 3),
-                "pending_ddl": each.pending,
-                "set_aside": each.set_aside,
-                "consumer": _consumer_json(each.activity),
-            }
-            for each in changefeeds
-        ],
-        indent=2,
-        ensure_ascii=False,
-    )

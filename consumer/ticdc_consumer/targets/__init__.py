@@ -17,10 +17,10 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ticdc_consumer.config.choices import Publish
 from ticdc_consumer.errors import Usage
 from ticdc_consumer.targets.comparable import Comparable, DigestWords
 from ticdc_consumer.targets.layout import Encode, TargetColumn
+from ticdc_consumer.targets.rules import Publish
 
 if TYPE_CHECKING:  # a fifth of a second, which Spark's tasks need not wait for
     import sqlalchemy as sa

@@ -10,7 +10,7 @@ from ticdc_encoder.event import Table
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Retry, Unavailable, UpstreamAway
 from ticdc_consumer.targets.layout import TableName
-from ticdc_consumer.upstream.load.origin import ChunkReader, FromUpstream, StoredChunk
+from ticdc_consumer.upstream.origin import ChunkReader, FromUpstream, StoredChunk
 from ticdc_consumer.upstream.session import reading, upstream_url
 from ticdc_consumer.upstream.snapshot import pinned, require_kept
 from ticdc_consumer.upstream.tables import defined

@@ -2,10 +2,10 @@
 
 import re
 
-from ticdc_consumer.config.choices import ZERO_DATE_AS_NULL
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets.column_mapping import LABELLED, labelled
 from ticdc_consumer.targets.layout import TargetColumn
+from ticdc_consumer.targets.rules import ZERO_DATE_AS_NULL
 from ticdc_encoder.column import BINARIES, INTEGERS, TEXTS, Column, ColumnType
 
 RULES = frozenset({ZERO_DATE_AS_NULL})

@@ -204,7 +204,7 @@ def test_wrong_usage_is_told_before_spark_starts(
     def session(*_: object) -> None:
         raise AssertionError("Spark starts")
 
-    monkeypatch.setattr("ticdc_consumer.spark.session.session", session)
+    monkeypatch.setattr("ticdc_consumer.cut.spark.session.session", session)
     topic = mock_kafka.create_topic("orders")
     sets = [f"kafka.topics={topic}", f"kafka.bootstrap.servers={mock_kafka.bootstrap}"]
     begin = ["run", str(written), "--from-ts", str(TS), *(f"--set={one}" for one in sets)]

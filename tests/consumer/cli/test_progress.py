@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from ticdc_consumer.cli.progress import RunProgress
-from ticdc_consumer.epoch import Epoch
+from ticdc_consumer.cut.epoch import Epoch
 
 
 def epoch(changes: int, seconds: float) -> Epoch:

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 from support.loading import ACCOUNTS, AFTER, Bank, accounts, bank, open_bank, opened, options, route
-from ticdc_consumer.apply import transaction as apply_step
-from ticdc_consumer.apply.step import Step
 from ticdc_consumer.config.choices import DDL_KINDS
 from ticdc_consumer.config.options import Settings
+from ticdc_consumer.cut.apply import transaction as apply_step
+from ticdc_consumer.cut.apply.step import Step
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.policy import Policy
 from ticdc_consumer.ddl.suggestion import Suggestion, suggested

@@ -16,12 +16,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.ddl_world import make_ddl_world
 from support.world_run import Run
-from ticdc_consumer import epoch, plan
-from ticdc_consumer import reader as cuts
-from ticdc_consumer.apply import transaction as apply_step
+from ticdc_consumer.cut import cut_reader, cuts, epoch
+from ticdc_consumer.cut.apply import transaction as apply_step
+from ticdc_consumer.cut.layouts import TableLayouts
+from ticdc_consumer.cut.read import task as read
 from ticdc_consumer.ddl import run as ddl
-from ticdc_consumer.layouts import TableLayouts
-from ticdc_consumer.read import task as read
 from ticdc_consumer.source.kafka import scout
 from ticdc_consumer.source.marks import SeenDdl
 from ticdc_consumer.state.ledger import LedgerEntry
@@ -110,12 +109,12 @@ def cut_to_the_mark(patch: pytest.MonkeyPatch) -> None:
     ) -> tuple[int, list[SeenDdl]]:
         return reach, [seen for seen in ddls if applied <= seen.ddl.commit_ts < reach]
 
-    patch.setattr(cuts, "end_of_cut", to_the_mark)
+    patch.setattr(cut_reader, "end_of_cut", to_the_mark)
 
 
 def cut_before_the_ddl(patch: pytest.MonkeyPatch) -> None:
     """A cut ends at T, so that rows of the commit_ts of a DDL come after it."""
-    original = plan.end_of_cut
+    original = cuts.end_of_cut
 
     def before(
         applied: int, reach: int, ddls: Sequence[SeenDdl], *_: Any
@@ -123,7 +122,7 @@ def cut_before_the_ddl(patch: pytest.MonkeyPatch) -> None:
         end, together = original(applied + 1, reach, ddls)
         return (max(applied + 1, end - 1), together) if together else (end, together)
 
-    patch.setattr(cuts, "end_of_cut", before)
+    patch.setattr(cut_reader, "end_of_cut", before)
 
 
 def as_they_come(patch: pytest.MonkeyPatch) -> None:
@@ -138,7 +137,7 @@ def as_they_come(patch: pytest.MonkeyPatch) -> None:
         at = min(waiting, key=lambda seen: seen.offset).ddl.commit_ts
         return at + 1, [seen for seen in waiting if seen.ddl.commit_ts == at]
 
-    patch.setattr(cuts, "end_of_cut", first)
+    patch.setattr(cut_reader, "end_of_cut", first)
 
 
 def replays_run(patch: pytest.MonkeyPatch) -> None:
@@ -154,7 +153,7 @@ def replays_run(patch: pytest.MonkeyPatch) -> None:
         together = [seen for seen in waiting if seen.ddl.commit_ts == least]
         return max(applied, least) + 1, together
 
-    patch.setattr(cuts, "end_of_cut", again)
+    patch.setattr(cut_reader, "end_of_cut", again)
 
 
 def every_copy_runs(patch: pytest.MonkeyPatch) -> None:
@@ -206,7 +205,7 @@ def early_rows_are_passed_over(patch: pytest.MonkeyPatch) -> None:
 
 def any_ddl_share_a_cut(patch: pytest.MonkeyPatch) -> None:
     """Not only CREATE TABLEs share a cut."""
-    patch.setattr(cuts, "creates", lambda _: True)
+    patch.setattr(cut_reader, "creates", lambda _: True)
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,13 @@ from support.loading import (
     opened,
     place,
 )
-from ticdc_consumer.apply import transaction as apply_step
-from ticdc_consumer.apply.step import Step
+from ticdc_consumer.cut.apply import transaction as apply_step
+from ticdc_consumer.cut.apply.step import Step
+from ticdc_consumer.cut.reconcile.net_change import NoChange
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.by_operator.manual import BY_OPERATOR, done_by_operator
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.errors import Denied, Fenced, Stop
-from ticdc_consumer.reconcile.net_change import NoChange
 from ticdc_consumer.source.marks import SeenDdl
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.store import Store

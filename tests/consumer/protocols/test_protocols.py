@@ -14,9 +14,9 @@ import ticdc_consumer
 from support.both_paths import options_for, taken
 from ticdc_consumer import protocols
 from ticdc_consumer.cli.arguments import DEMO_PROTOCOLS
+from ticdc_consumer.cut.read.fast.reader import FastReader
 from ticdc_consumer.errors import Usage
 from ticdc_consumer.protocols import NOT_READ, OURS, PROTOCOLS, protocol_of
-from ticdc_consumer.read.fast.reader import FastReader
 from ticdc_encoder.formats import FORMATS
 from ticdc_encoder.storage.layout import FILE_FORMATS
 
@@ -126,7 +126,7 @@ import sys
 from ticdc_consumer.protocols import OURS, PROTOCOLS
 before = {*sys.modules}
 assert [PROTOCOLS[name] for name in OURS]
-assert not {"pyspark", "ticdc_consumer.targets", "ticdc_consumer.read"} & {*sys.modules}
+assert not {"pyspark", "ticdc_consumer.targets", "ticdc_consumer.cut.read"} & {*sys.modules}
 """
     subprocess.run([sys.executable, "-c", program], check=True)
 

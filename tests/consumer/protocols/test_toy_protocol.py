@@ -12,8 +12,8 @@ import pytest
 from pyspark.sql import SparkSession
 from support import brokers, toy_protocol
 from ticdc_consumer import config, protocols
+from ticdc_consumer.commands.run import Consumer
 from ticdc_consumer.config.options import Settings
-from ticdc_consumer.consumer import Consumer
 from ticdc_consumer.errors import Stop
 from ticdc_encoder.message import Message
 

@@ -10,17 +10,17 @@ from typing import Any, cast
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from ticdc_consumer.check.context import Premises
-from ticdc_consumer.check.finding import Finding
-from ticdc_consumer.check.log import log as log_check
+from ticdc_consumer.commands.check.context import Premises
+from ticdc_consumer.commands.check.finding import Finding
+from ticdc_consumer.commands.check.log import log as log_check
 from ticdc_consumer.config.options import Settings
+from ticdc_consumer.cut.opening import Opened, look, take_over
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.source import SOURCES, Source, SourceKind
 from ticdc_consumer.source.listing import Listing, LogRecord
 from ticdc_consumer.source.log import Log, gaps_since
 from ticdc_consumer.source.marks import TopicPartition
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
-from ticdc_consumer.state.opening import Opened, look, take_over
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets import open_target
 

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 from support.local_spark import LocalSpark
 from ticdc_consumer import Consumer, Settings
-from ticdc_consumer.check.checks import check
+from ticdc_consumer.commands.check.checks import check
 from ticdc_consumer.errors import Unavailable
 from ticdc_consumer.protocols import decoder
 from ticdc_consumer.protocols.schemas import Schemas

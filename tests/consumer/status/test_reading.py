@@ -6,14 +6,14 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
-from ticdc_consumer import status
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Stop, WaitingDdl
-from ticdc_consumer.state.activity.monitor import Monitor
-from ticdc_consumer.state.activity.stored import StoredActivity
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.store import Store
+from ticdc_consumer.status import reading, text
+from ticdc_consumer.status.activity.monitor import Monitor
+from ticdc_consumer.status.activity.stored import StoredActivity
 from ticdc_consumer.status.reading import TableStatus
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.target import Target
@@ -74,7 +74,7 @@ def begun(target: Target, options: Settings) -> Store:
 def test_it_tells_where_the_target_stands(target: Target, target_url: str) -> None:
     settings = options(target_url, at_least_once=("shop.log",))
     begun(target, settings)
-    printed = json.loads(status.to_json(status.read(target, settings)))
+    printed = json.loads(text.to_json(reading.read(target, settings)))
     assert printed.pop("lag_seconds") > 0
     assert printed == {
         "changefeed": "orders",
@@ -139,7 +139,7 @@ def test_it_tells_where_the_target_stands(target: Target, target_url: str) -> No
 
 
 def test_people_read_the_same_as_a_table() -> None:
-    result = status.Status(
+    result = reading.Status(
         changefeed="orders",
         resolved_ts=R,
         lag_seconds=4.25,
@@ -151,7 +151,7 @@ def test_people_read_the_same_as_a_table() -> None:
         counters={"replays": 3, "changes": 12345},
         at_least_once=["shop.log"],
     )
-    assert status.to_text(result).splitlines() == [
+    assert text.to_text(result).splitlines() == [
         "changefeed      orders (generation 3)",
         "resolved_ts     429918007904436226 (2021-12-20 13:30:49.196 UTC)",
         "tidb_snapshot   429918007904436225",
@@ -173,8 +173,8 @@ def test_people_read_the_same_as_a_table() -> None:
     ]
 
 
-def status_of(stored: StoredActivity) -> status.Status:
-    return status.Status(
+def status_of(stored: StoredActivity) -> reading.Status:
+    return reading.Status(
         *("orders", R, 4.25, 3),
         positions=[],
         pending=[LedgerEntry(R - 1, 2, "shop", "b", "ALTER TABLE `b` ADD c INT")],
@@ -191,7 +191,7 @@ def ended_by(error: Stop | None, *ddls: WaitingDdl) -> list[str]:
     monitor = Monitor("orders")
     monitor.waits_for_operator(ddls)
     monitor.stopped(error)
-    return status.to_text(status_of(StoredActivity(monitor.look(), 18.2))).splitlines()
+    return text.to_text(status_of(StoredActivity(monitor.look(), 18.2))).splitlines()
 
 
 def test_a_clean_end_does_not_look_like_a_failure() -> None:
@@ -221,10 +221,10 @@ def test_a_changefeed_that_never_started_is_told_beside_others(
     target: Target, target_url: str
 ) -> None:
     with pytest.raises(Stop, match=r"other has no checkpoint in the target; its first run"):
-        status.read(target, options(target_url, "other"))
+        reading.read(target, options(target_url, "other"))
     begun(target, options(target_url))
     with pytest.raises(Stop, match=r"other has no checkpoint.*which has those of: orders"):
-        status.read(target, options(target_url, "other"))
+        reading.read(target, options(target_url, "other"))
 
 
 def test_virtual_columns_that_the_target_lacks_have_their_reason(
@@ -236,19 +236,19 @@ def test_virtual_columns_that_the_target_lacks_have_their_reason(
         " UNIQUE KEY u (d))",
         "public" if target.dialect == "postgresql" else str(target.engine.url.database),
     )
-    for text in target.create_table(*target.locate(table.schema, "t"), table):
-        target.execute(text)
+    for statement in target.create_table(*target.locate(table.schema, "t"), table):
+        target.execute(statement)
     with target.transaction():
         store.ledger.define(table)
-    result = status.read(target, options(target_url))
+    result = reading.read(target, options(target_url))
     (left,) = result.left_out
     told = (
         "virtual column d is left out, and with it unique key u: SQRT does not mean the same here "
         "for certain"
     )
     assert left.text() == told
-    assert f"left out        {table.schema}.t: {told}" in status.to_text(result).splitlines()
-    (shown,) = json.loads(status.to_json(result))["left_out"]
+    assert f"left out        {table.schema}.t: {told}" in text.to_text(result).splitlines()
+    (shown,) = json.loads(text.to_json(result))["left_out"]
     assert (shown["column"], shown["unique_keys"]) == ("d", ["u"])
 
 
@@ -271,7 +271,7 @@ def test_a_virtual_column_that_a_snapshots_table_lacks_is_told(
                 for number, query in enumerate(queries, 4)
             ]
         )
-    (left,) = status.read(target, options(target_url)).left_out
+    (left,) = reading.read(target, options(target_url)).left_out
     assert left.text() == (
         "virtual column x is left out: the table's CREATE TABLE did not come, so that the types "
         "which its columns have upstream are not certain"

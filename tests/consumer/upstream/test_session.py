@@ -3,12 +3,12 @@
 import pytest
 from support.upstream_tidb import Upstream
 from ticdc_consumer import config
+from ticdc_consumer.commands.verify.verification import Request, verify
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Stop, Unavailable, Usage
 from ticdc_consumer.upstream.session import reading, upstream_url
 from ticdc_consumer.upstream.snapshot import current_ts, life_time, pinned, require_kept
 from ticdc_consumer.upstream.tables import names, tables
-from ticdc_consumer.upstream.verify.verification import Request, verify
 from ticdc_consumer.waiting import until
 from ticdc_encoder.tso import compose
 

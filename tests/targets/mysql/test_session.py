@@ -16,13 +16,13 @@ from support.canonical_rows import (
     load,
     row_payloads,
 )
-from ticdc_consumer.config.choices import SAME_COLLATIONS
 from ticdc_consumer.errors import ALTER_IT, Denied, KeyTaken, Retry, Stop, Unavailable
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import Layout, UniqueKey
 from ticdc_consumer.targets.mysql.bulk import MySqlBulk
 from ticdc_consumer.targets.mysql.quoting import string_literal
 from ticdc_consumer.targets.mysql.session import SQL_MODE, MySql, open_session
+from ticdc_consumer.targets.rules import SAME_COLLATIONS
 
 SERVERS = ["mysql", "mariadb", "tidb"]
 WITH_ENGINES = WITH_TRIGGERS = pytest.mark.parametrize("url", ["mysql", "mariadb"], indirect=True)

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from ticdc_consumer.config.choices import VECTOR_AS_TEXT
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets.layout import TargetColumn
 from ticdc_consumer.targets.mysql.collations import merges, new_collation
@@ -11,6 +10,7 @@ from ticdc_consumer.targets.mysql.dialects import DIALECTS, MARIADB, MYSQL, TIDB
 from ticdc_consumer.targets.mysql.quoting import quote_name
 from ticdc_consumer.targets.mysql.session import TARGETS
 from ticdc_consumer.targets.mysql.types import codec, column_type
+from ticdc_consumer.targets.rules import VECTOR_AS_TEXT
 from ticdc_encoder import Column, ColumnType
 from ticdc_encoder.sql.parser import parse_create_table
 

@@ -16,13 +16,13 @@ from support.canonical_rows import (
     row_payloads,
 )
 from support.golden import scenario
-from ticdc_consumer.config.choices import ZERO_DATE_AS_NULL
 from ticdc_consumer.errors import Denied, Retry, Stop, Unavailable
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import Reference
 from ticdc_consumer.targets.postgresql.bulk import FEW_ROWS
 from ticdc_consumer.targets.postgresql.create import add_reference
 from ticdc_consumer.targets.postgresql.session import PostgreSQL
+from ticdc_consumer.targets.rules import ZERO_DATE_AS_NULL
 from ticdc_encoder.column import BINARIES
 
 USERS = (

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.canonical_rows import arrays, key_payloads, row_payloads
-from ticdc_consumer.config.choices import ZERO_DATE_AS_NULL
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets.column_mapping import TypeRules, fit
 from ticdc_consumer.targets.layout import Layout, TargetColumn, TargetTable, UniqueKey
 from ticdc_consumer.targets.postgresql import types
 from ticdc_consumer.targets.postgresql.encode import encode_keys, encode_rows
 from ticdc_consumer.targets.postgresql.quoting import quote_name
+from ticdc_consumer.targets.rules import ZERO_DATE_AS_NULL
 from ticdc_encoder.column import Column, ColumnType
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.parser import parse_create_table

@@ -11,7 +11,6 @@ from ticdc_encoder.event import Table
 from ticdc_encoder.sql.evolution import Evolved
 from ticdc_encoder.sql.words import restored
 
-from ticdc_consumer.config.choices import SAME_COLLATIONS
 from ticdc_consumer.errors import Away, Unavailable, Usage, UserRefused
 from ticdc_consumer.targets.blockers import Blocker
 from ticdc_consumer.targets.bulk import Bulk
@@ -36,6 +35,7 @@ from ticdc_consumer.targets.mysql.names_case import NamesCase, NamesFold
 from ticdc_consumer.targets.mysql.privileges import Account
 from ticdc_consumer.targets.mysql.queries import MySqlWords
 from ticdc_consumer.targets.mysql.quoting import is_wide, quote_name, string_literal
+from ticdc_consumer.targets.rules import SAME_COLLATIONS
 from ticdc_consumer.targets.schema.alter import Alteration
 from ticdc_consumer.targets.schema.generated import WriterOf
 from ticdc_consumer.targets.schema.queries import QueryWords

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from ticdc_encoder.column import BINARIES, INTEGERS, TEMPORALS, TEXTS, Column, ColumnType
 
-from ticdc_consumer.config.choices import SAME_COLLATIONS, VECTOR_AS_TEXT
 from ticdc_consumer.errors import ALTER_IT, Stop, Unsupported
 from ticdc_consumer.targets.column_mapping import require_labels
 from ticdc_consumer.targets.layout import TargetColumn
 from ticdc_consumer.targets.mysql.collations import kept_charset, kept_collation, new_collation
 from ticdc_consumer.targets.mysql.dialects import Dialect
 from ticdc_consumer.targets.mysql.quoting import string_literal
+from ticdc_consumer.targets.rules import SAME_COLLATIONS, VECTOR_AS_TEXT
 from ticdc_consumer.targets.schema.conversions import CAPACITIES
 
 RULES = frozenset({VECTOR_AS_TEXT, SAME_COLLATIONS})

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from ticdc_encoder.column import BINARIES, INTEGERS, TEXTS, Column, ColumnType
 
-from ticdc_consumer.config.choices import ZERO_DATE_AS_NULL
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets.column_mapping import labelled
 from ticdc_consumer.targets.layout import TargetColumn
+from ticdc_consumer.targets.rules import ZERO_DATE_AS_NULL
 
 RULES = frozenset({ZERO_DATE_AS_NULL})
 

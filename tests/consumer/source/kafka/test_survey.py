@@ -11,6 +11,7 @@ from support import brokers
 from support.local_spark import LocalSpark
 from support.torture_topics import ITEMS, Feed, inserted, ts
 from ticdc_consumer.config.options import Settings
+from ticdc_consumer.cut.spark import jobs
 from ticdc_consumer.errors import Retry, SourceAway
 from ticdc_consumer.protocols.schemas import Schemas
 from ticdc_consumer.source import RunSurvey, Survey
@@ -20,7 +21,6 @@ from ticdc_consumer.source.kafka import tasks
 from ticdc_consumer.source.kafka.client import Polled, consume
 from ticdc_consumer.source.kafka.scout import Scout
 from ticdc_consumer.source.kafka.survey import COLUMNS, Candidate, KafkaSurvey, Surveyed, surveyed
-from ticdc_consumer.spark import jobs
 from ticdc_encoder.errors import WireError
 from ticdc_encoder.event import Ddl, Resolved
 

@@ -1,0 +1,88 @@
+"""Chunks that Spark's tasks load."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+from ticdc_encoder.errors import TicdcError
+
+from ticdc_consumer.commands.load.copying import Copier, CopyJob
+from ticdc_consumer.cut.spark.session import cores, failures
+from ticdc_consumer.cut.spark.worker import in_workers
+from ticdc_consumer.errors import Stop, Unavailable
+from ticdc_consumer.targets.layout import TableName
+from ticdc_consumer.upstream.session import SnapshotRemoved
+
+TASKS_PER_CORE = 8
+"""Tasks that one core runs one after the other, about: a few, so that all cores end together; not
+one for each chunk, since each opens its sessions."""
+
+LOADED = pa.schema([pa.field("rows", pa.int64())])
+LOADED_STRUCT: StructType = from_arrow_schema(LOADED)
+
+Chunks = Sequence[tuple[TableName, int]]
+
+
+class TaskFailed(Exception):
+    """What a task raised, as JSON: Spark passes on the text of an exception alone."""
+
+
+def copy_on_spark(spark: SparkSession, job: CopyJob, chunks: Chunks) -> None:
+    """Loads all chunks. Raises what the first task that failed raised, and `Retry` or `Unavailable`
+    if Spark itself failed."""
+    groups = grouped(chunks, cores(spark))
+    tasks = spark.range(0, len(groups), 1, len(groups))
+    try:
+        with failures("load the tables"):
+            in_workers(tasks, partial(_run, job, groups), LOADED_STRUCT).toArrow()
+    except TicdcError as error:
+        raise _of_task(error) or error from error.__cause__
+
+
+def grouped(chunks: Chunks, cores: int) -> list[Chunks]:
+    """The chunks of each task: neighbours, so that a task writes to one end of a table."""
+    size = max(1, len(chunks) // (cores * TASKS_PER_CORE))
+    return [chunks[start : start + size] for start in range(0, len(chunks), size)]
+
+
+def _run(
+    job: CopyJob, groups: Sequence[Chunks], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    with closing(Copier(job)) as copier:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                rows = [_copied(copier, *chunk) for chunk in groups[number]]
+                yield pa.RecordBatch.from_arrays([pa.array(rows, pa.int64())], schema=LOADED)
+
+
+def _copied(copier: Copier, name: TableName, number: int) -> int:
+    try:
+        return copier.copy(name, number)
+    except TicdcError as error:
+        failed = {"kind": type(error).__name__, "text": str(error)}
+        raise TaskFailed(json.dumps(failed)) from None
+
+
+_FAILED = re.compile(r"TaskFailed: (\{.*\})\s*$", re.M)
+_KINDS: dict[str, type[TicdcError]] = {
+    "Unavailable": Unavailable,
+    "Away": Unavailable,
+    "SnapshotRemoved": SnapshotRemoved,
+}
+
+
+def _of_task(error: TicdcError) -> TicdcError | None:
+    """What a task raised, if that is the cause."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if match := _FAILED.search(str(cause)):
+            failed = json.loads(match[1])
+            return _KINDS.get(failed["kind"], Stop)(failed["text"])
+        cause = cause.__cause__
+    return None

@@ -1,0 +1,353 @@
+"""The loop, and the face for embedding."""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import cached_property, partial
+from importlib.metadata import PackageNotFoundError, version
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.tso import with_time
+
+from ticdc_consumer import failpoints
+from ticdc_consumer.commands.release import released, require_releasable
+from ticdc_consumer.config.options import Settings
+from ticdc_consumer.config.redact import secrets_of
+from ticdc_consumer.cut.apply.before_commit import BeforeCommit, as_raised
+from ticdc_consumer.cut.apply.to_target import ToTarget
+from ticdc_consumer.cut.cut_reader import Definitions, Reader
+from ticdc_consumer.cut.epoch import CAUGHT_UP, IDLE, Epoch, Epochs, Goal
+from ticdc_consumer.cut.layouts import TableLayouts
+from ticdc_consumer.cut.opening import patiently_read, take_over
+from ticdc_consumer.cut.shared_cuts import Together
+from ticdc_consumer.cut.spark.starter import SparkStarter
+from ticdc_consumer.ddl.by_operator.manual import done_by_operator, run_by_operator
+from ticdc_consumer.ddl.context import DdlContext
+from ticdc_consumer.errors import Away, Unavailable, Usage
+from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.state.quarantine import named
+from ticdc_consumer.status.activity.activity import Activity
+from ticdc_consumer.status.activity.monitor import Monitor
+from ticdc_consumer.status.activity.recorder import ActivityRecorder
+from ticdc_consumer.status.metrics.exposing import exposed
+from ticdc_consumer.status.standby import wait_for_leader_to_go
+from ticdc_consumer.targets.staging import StagingJob
+from ticdc_consumer.targets.watch import watched
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+    from pyspark.sql import SparkSession
+
+logger = logging.getLogger(__name__)
+
+
+class Consumer:
+    """Keeps a target equal to an upstream TiDB, cut by cut.
+
+        with Consumer(options) as consumer:
+            for epoch in consumer:
+                print(epoch.resolved_ts, epoch.rows)
+
+    The loop ends by `stop`, or where the argument of `epochs` says. Entering connects to the
+    target and the source, takes the changefeed over from an older consumer, and writes the first
+    checkpoint if there is none: what is wrong there is raised at once. Spark starts with the first
+    cut that needs it; with `[spark] start = "at-once"`, a loop without an end starts it beside its
+    first cuts. A `spark` that is given is not stopped at the end.
+    Whatever is raised is a `TicdcError`, or what `before_commit` raised; the target is then at a
+    committed cut.
+    """
+
+    def __init__(
+        self,
+        options: Settings,
+        spark: "SparkSession | None" = None,
+        registry: "CollectorRegistry | None" = None,
+        before_commit: BeforeCommit | None = None,
+    ) -> None:
+        """`registry` of `prometheus_client` gets the metrics, whether or not `[metrics] listen` has
+        a port for them (docs/reference/metrics.md).
+
+        `before_commit` is called in the transaction of each cut, after its rows and before its
+        COMMIT: what it executes is committed with them, or not at all. What it raises rolls the cut
+        back, and ends the loop. It is called again if a cut is tried again, and not by `release`.
+        """
+        self._before_commit = before_commit
+        self.options = options
+        self._registry = registry
+        self._spark = SparkStarter(options.spark, f"ticdc {options.changefeed}", spark)
+        self._spark.gives_up = lambda: self._stopping
+        self._exit = ExitStack()
+        self._monitor = Monitor(options.changefeed, _release())
+        self._monitor.secrets = secrets_of(options)
+        self._spark.report = self._monitor.has_executors
+        self._recorder = ActivityRecorder(self._monitor, options)
+        self._stopping = False
+        self.joining: tuple[str, ...] = ()
+        """Rules of a wider filter, under which the changefeed is to go on after this consumer: it
+        leaves in the log what their tables need from R on."""
+        self.also_stops: Callable[[], bool] = lambda: False
+        """Ends the loop, as `stop` does; asked at least once a second."""
+        self.publishes = True
+        """Whether lag monitors see how far it is."""
+
+    def stand_by(self) -> bool:
+        """Waits, before the consumer is entered, until no other consumer of the changefeed is
+        alive. Returns False if `stop` was called before."""
+        with exposed(self.options, self._registry, self._monitor.look):
+            return wait_for_leader_to_go(self.options, self._monitor, lambda: self._stopping)
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            stack.enter_context(exposed(self.options, self._registry, self._monitor.look))
+            self._recorder.begin()
+            stack.push(self._record_the_end)
+            opening = take_over(self.options, lambda: self._stopping, self._monitor)
+            self._opened = stack.enter_context(opening)
+            self.target, self.store = self._opened.target, self._opened.store
+            stack.enter_context(watched(self.target))
+            self._monitor.asked_at = lambda: self.target.asked_at
+            self._tables = TableLayouts(self.options, self.target)
+            with self.store.lease.explaining():
+                learn = partial(self._tables.learn, self.store.ledger)
+                patiently_read(self.store, self.options, learn)
+                patiently_read(self.store, self.options, self._learn_set_aside)
+            stack.callback(self._spark.close)
+            self._exit = stack.pop_all()
+        self._log_start()
+        return self
+
+    def _learn_set_aside(self) -> None:
+        self._set_aside = self.store.quarantine.tables()
+        self._monitor.begins_without(self._set_aside)
+
+    def _learn_again(self) -> None:
+        """What the target holds after a release."""
+        self._tables.learn(self.store.ledger)
+        self._learn_set_aside()
+        state = replace(self._opened.state, schemas=self.store.schemas())
+        self._opened = replace(self._opened, state=state)
+
+    def _log_start(self) -> None:
+        state, changefeed = self._opened.state, self.options.changefeed
+        begins = (
+            "begins" if not state.resolved_ts else f"goes on from R {with_time(state.resolved_ts)}"
+        )
+        logger.debug(
+            "changefeed %s %s, as generation %d",
+            changefeed,
+            begins,
+            self.store.lease.generation,
+            extra={
+                "event": "started",
+                "changefeed": changefeed,
+                "resolved_ts": state.resolved_ts,
+                "generation": self.store.lease.generation,
+            },
+        )
+
+    @cached_property
+    def _epochs(self) -> Epochs:
+        together = Together.of(self.options, self.target)
+        staging = None
+        if self.options.publish == "staging":
+            staging = StagingJob(self.options.target_url, self.options.changefeed)
+        reader = Reader.of(
+            self.options, self._spark, self._opened, self._definitions, together, staging
+        )
+        reader.joining = self.joining
+        reader.begin_without(self._set_aside)
+        applier = ToTarget(
+            self.options,
+            self.target,
+            self.store,
+            self._tables,
+            reader.unneeded,
+            self._before_commit,
+        )
+        epochs = Epochs(self.options, reader, applier, self._tables, self._opened.state)
+        self._exit.callback(epochs.close)
+        return epochs
+
+    def _definitions(self) -> Definitions:
+        return self._tables.for_reading()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stopping = True  # what is read ahead may wait for an executor
+        self._exit.__exit__(kind, error, traceback)
+
+    def _record_the_end(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._monitor.stopped(error if isinstance(error, Exception) else None)
+        self._recorder.end()
+
+    @property
+    def activity(self) -> Activity:
+        """What the consumer is at now: its stage and since when, R, the cut, the partitions, the
+        last error. Any thread may ask, at any time; it costs some microseconds, and no query."""
+        return self._monitor.look()
+
+    @property
+    def resolved_ts(self) -> int:
+        """R: what the target holds now."""
+        started = "_epochs" in self.__dict__
+        return (self._epochs if started else self._opened).state.resolved_ts
+
+    def reaches(self, resolved_ts: int) -> bool:
+        """Whether the target or the topics are there now, so that the loop need not wait for it."""
+        return self.resolved_ts >= resolved_ts or self._epochs.greatest_mark() >= resolved_ts
+
+    def stop(self) -> None:
+        """Ends the loop after the epoch that is under way; from any thread or signal handler."""
+        self._stopping = True
+
+    def __iter__(self) -> Iterator[Epoch]:
+        return self.epochs()
+
+    def epochs(self, until: Goal | None = None) -> Iterator[Epoch]:
+        """Applies cuts and yields an epoch for each: for ever; until R is what the topics held at
+        the start ("caught-up"); or until R is exactly `until`."""
+        try:
+            yield from self._applied(until)
+        except TicdcError as error:
+            self._monitor.failed(error)
+            raise
+
+    def _applied(self, until: Goal | None) -> Iterator[Epoch]:
+        if isinstance(until, int) and until < self.resolved_ts:
+            raise Usage(f"the target is at {self.resolved_ts} already, after {until}")
+        if self._stopping:
+            return
+        goal = self._epochs.greatest_mark() if until == CAUGHT_UP else until
+        if goal is None and self.options.spark_start == "at-once":
+            self._spark.begin("beside the first cuts ([spark] start)")
+        with self._verifying(goal) as require_no_drift:
+            while not self._stopping and (goal is None or self.resolved_ts < goal):
+                self._spark.require()
+                if self.also_stops():
+                    return
+                require_no_drift()
+                try:
+                    with as_raised(), self.store.lease.explaining():
+                        epoch = self._epochs.next(goal, IDLE)
+                except Unavailable as error:
+                    if self._stopping and (isinstance(error, Away) or self._spark.gave_up):
+                        return
+                    raise
+                if epoch is not None:
+                    yield epoch
+                    failpoints.hit("S15")
+                    self._commit_to_source()
+        # What the last cut left pending is still this run's to do.
+        if not self._stopping:
+            with self.store.lease.explaining():
+                self._epochs.finish()
+
+    @contextmanager
+    def _verifying(self, goal: int | None) -> Iterator[Callable[[], None]]:
+        """Compares rows with the upstream beside a loop without an end; gives what raises once
+        some differ."""
+        if goal is not None or self.options.verify_every is None:
+            yield lambda: None
+            return
+        from ticdc_consumer.commands.verify.continuous import ContinuousVerification
+
+        verification = ContinuousVerification(self.options, self._monitor)
+        verification.begin()
+        try:
+            yield verification.require_none
+        finally:
+            verification.end()
+
+    def locate(self, schema: str, table: str) -> tuple[str | None, str]:
+        """Where the rows of an upstream table go: the target's schema, None where it has none, and
+        the name there."""
+        return self.target.locate(*self._tables.route(schema, table))
+
+    def ddl_done(self, entry_id: str) -> LedgerEntry:
+        """Marks a pending DDL as done by an operator; `entry_id` is TS or TS:SEQ."""
+        with self.store.lease.explaining():
+            entry = done_by_operator(self._ddl_context, entry_id)
+            self._tables.learn(self.store.ledger)
+        return entry
+
+    @property
+    def _ddl_context(self) -> DdlContext:
+        return DdlContext.of(self.options, self.target, self.store.ledger, self._tables.route)
+
+    def ddl_run(self, entry_id: str, sql: str) -> LedgerEntry:
+        """Runs an operator's SQL in place of a pending DDL, and marks that as done."""
+        retries = self.options.retries
+        with self.store.lease.explaining():
+            entry = run_by_operator(self._ddl_context, self.store, entry_id, sql, retries)
+            self._tables.learn(self.store.ledger)
+        return entry
+
+    def release(self, table: str) -> Iterator[Epoch]:
+        """Brings a table that is set aside, by its upstream name, to R: its log is read again from
+        where it was set aside, and applied cut by cut. Before the loop begins. What is interrupted
+        goes on from the last cut.
+
+        Raises `Stop` for a table that is not set aside, and where the log does not reach back; and
+        what ends a run.
+        """
+        if "_epochs" in self.__dict__:
+            raise Usage("release() must be called before the loop over epochs begins")
+        with self.store.lease.explaining():
+            yield from released(self.options, self._opened, table, self._spark)
+            patiently_read(self.store, self.options, self._learn_again)
+
+    def release_by_load(self, table: str) -> int:
+        """Releases a table whose changes are no longer in the log, or cannot be read: copies the
+        upstream's rows as of R - 1 instead, in one transaction. Returns how many rows they are.
+
+        Raises `Stop` for a table that cannot be loaded exactly, before anything is done.
+        """
+        from ticdc_consumer.commands.load.set_aside import load_set_aside
+
+        waiting = named(self.store.quarantine.tables(), table)
+        with self.store.lease.explaining():
+            rows = load_set_aside(self.options, self.store, self._opened.state, waiting)
+            patiently_read(self.store, self.options, self._learn_again)
+        return rows
+
+    def _commit_to_source(self) -> None:
+        """For lag monitors."""
+        if not self.publishes:
+            return
+        positions = self._epochs.state.positions
+        self._opened.source.commit(
+            {partition: position.restart_offset for partition, position in positions.items()}
+        )
+
+
+def release(options: Settings, table: str) -> Iterator[Epoch]:
+    """`Consumer.release` where no consumer runs."""
+    require_releasable(options, table)
+    with Consumer(options) as consumer:
+        yield from consumer.release(table)
+
+
+def release_by_load(options: Settings, table: str) -> int:
+    """`Consumer.release_by_load` where no consumer runs."""
+    require_releasable(options, table)
+    with Consumer(options) as consumer:
+        return consumer.release_by_load(table)
+
+
+def _release() -> str:
+    try:
+        return version("ticdc-consumer")
+    except PackageNotFoundError:  # run from a folder, or from an archive
+        return "unknown"

@@ -1,0 +1,1 @@
+"""The life of a cut: planned, read, folded, applied, committed."""

@@ -1,0 +1,484 @@
+"""One cut, from checkpoint to commit: `Epochs` has what `reader.Reader` read applied."""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeVar
+
+from ticdc_encoder.event import Ddl, Table
+
+from ticdc_consumer import failpoints
+from ticdc_consumer.config.options import Settings
+from ticdc_consumer.cut.apply.counts import Applied, Counts
+from ticdc_consumer.cut.apply.step import Step
+from ticdc_consumer.cut.apply.to_target import Applier
+from ticdc_consumer.cut.cut_reader import Reader, activity_of
+from ticdc_consumer.cut.cuts import Cut
+from ticdc_consumer.cut.layouts import TableLayouts
+from ticdc_consumer.cut.read_ahead import Knowledge, Prepared, Preparer
+from ticdc_consumer.cut.reconcile.chunks import Clash
+from ticdc_consumer.cut.reconcile.gathered import Gathered
+from ticdc_consumer.cut.shared_cuts import early
+from ticdc_consumer.cut.upstream_definitions import add_with_upstream
+from ticdc_consumer.ddl import run as ddl
+from ticdc_consumer.errors import Retry, StagedRowsLost, Stop, Unavailable, about
+from ticdc_consumer.state.checkpoint import Checkpoint, Position
+from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.status.activity.activity import LastDdl
+from ticdc_consumer.waiting import back_off
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+IDLE = 1.0
+"""Seconds that one step of the loop waits for a quiet topic."""
+
+Goal = Literal["caught-up"] | int
+CAUGHT_UP: Literal["caught-up"] = "caught-up"
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """What one commit brought. `resolved_ts` is R: the target equals the upstream at every
+    commit_ts below it. `tables` counts rows deleted and written by upstream `schema.table`;
+    `changes` the facts inside the cut, of which `duplicates` came more than once; `replays` those
+    below it. `corrupted` counts the rows that were accepted although their checksums do not match,
+    `corrupted_rows` describes the first of them.
+    `left_out` counts the row changes that the filter left out, by upstream `schema.table`, "" for
+    those of more tables than are counted. `stages` has the seconds of each: plan, read, load, ddl.
+    """
+
+    resolved_ts: int
+    tables: Mapping[str, Counts]
+    messages: int
+    bytes: int
+    changes: int
+    duplicates: int
+    replays: int
+    ddls: tuple[LedgerEntry, ...]
+    stages: Mapping[str, float]
+    corrupted: int = 0
+    corrupted_rows: tuple[str, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, prepared: Prepared, applied: Applied, ddls: Sequence[LedgerEntry]) -> "Epoch":
+        report = prepared.gathered.report
+        return cls(
+            prepared.cut.end,
+            applied.tables,
+            report.messages,
+            report.bytes,
+            prepared.changes,
+            prepared.duplicates,
+            prepared.replays,
+            tuple(ddls),
+            dict(prepared.seconds),
+            report.corrupted,
+            tuple(report.corrupted_rows),
+            {".".join(filter(None, name)): rows for name, rows in report.left_out.items()},
+        )
+
+    @property
+    def rows(self) -> int:
+        """How many were deleted and written."""
+        return sum(counts.deleted + counts.upserted for counts in self.tables.values())
+
+    @property
+    def seconds(self) -> float:
+        """How long all stages took together. A cut may be read while the one before is applied."""
+        return sum(self.stages.values())
+
+
+class Epochs:
+    """Has cut after cut applied; after each, `state` is what the target holds."""
+
+    def __init__(
+        self,
+        options: Settings,
+        reader: Reader,
+        applier: Applier,
+        tables: TableLayouts,
+        state: Checkpoint,
+    ) -> None:
+        self._options = options
+        self._reader = reader
+        self._applier = applier
+        self._tables = tables
+        self._preparer = Preparer(reader, options.retries)
+        reader.holds = applier.holds
+        self._monitor = reader.monitor
+        self._monitor.reached(state.resolved_ts, state.positions)
+        reader.committed_ts = state.resolved_ts
+        self._all_done = False
+        self._done: Sequence[LedgerEntry] | None = None  # at the start it may be any
+        self.state = state
+
+    def close(self) -> None:
+        self._preparer.close()
+
+    def greatest_mark(self) -> int:
+        """The greatest resolved ts that the source has now."""
+        self._preparer.wait()  # the reader has one user at a time
+        return self._reader.greatest_mark(self.state)
+
+    def next(self, until: int | None, wait: float) -> Epoch | None:
+        """Applies the next cut, None if none came within `wait` seconds. A table whose rows cannot
+        be applied is set aside before, if it may be.
+
+        Raises `Stop`, `Unavailable` and `Fenced`; the target then is at `state`.
+        """
+        while True:
+            try:
+                return self._next_patiently(until, wait)
+            except Stop as error:
+                self._set_aside(error)
+
+    def _set_aside(self, error: Stop) -> None:
+        """Goes on without the table that the error is about. Raises it if that may not be."""
+        name = error.table
+        if name is None or error.ddl is not None or name in self._reader.set_aside:
+            raise error
+        self._preparer.drop()
+        self._applier.set_aside(name, self.state, error)
+        self._tables.forget(name)
+        self._reader.leave_aside(name, self.state.resolved_ts, str(error))
+        logger.warning(
+            "%s is set aside at R %d: %s",
+            ".".join(name),
+            self.state.resolved_ts,
+            error,
+            extra={
+                "event": "set_aside",
+                "table": ".".join(name),
+                "resolved_ts": self.state.resolved_ts,
+                "reason": str(error),
+            },
+        )
+
+    def _next_patiently(self, until: int | None, wait: float) -> Epoch | None:
+        def attempt() -> Epoch | None:
+            self.run_pending()
+            self._preparer.wait()  # its tasks may use the tables that take others' places now
+            if self._applier.tend():
+                self._preparer.drop()
+            return self._next(until, wait)
+
+        return self._patiently(attempt)
+
+    def finish(self) -> None:
+        """Runs what the last cut left pending, as `run_pending` does, where no other follows.
+        Raises `Stop`, `Unavailable` and `Fenced`."""
+        self._patiently(self.run_pending)
+
+    def _patiently(self, attempt: Callable[[], T]) -> T:
+        """What `attempt` returns, tried again if the target refused it for a passing reason."""
+        for tried in range(self._options.retries + 1):
+            if tried:
+                back_off(tried)
+            try:
+                if tried:
+                    self._applier.recover()
+                result = attempt()
+                if tried:
+                    self._monitor.recovered()
+                return result
+            except (Retry, StagedRowsLost) as error:
+                cause = error
+                self._monitor.retries(error, "target refused")
+        raise Unavailable(f"the target does not answer: {cause}") from cause
+
+    def run_pending(self) -> list[LedgerEntry]:
+        """Runs what a cut, or a crash, left pending, and gives these DDL as they then are in the
+        ledger. No cut is read past a DDL before it is done.
+
+        Raises `Stop` if an operator must do it.
+        """
+        if self._all_done:
+            return []
+        started = time.monotonic()
+        ledger = self._applier.ledger
+        entries = ledger.pending() if self._done is None else self._done
+        self._applier.run_pending()
+        self._tables.learn(ledger, self._done)
+        self._all_done = True
+        stored = [entry for each in entries if (entry := ledger.entry(each.order)) is not None]
+        if stored:
+            took, last = time.monotonic() - started, stored[-1]
+            self._monitor.ran_ddls(
+                [entry.state for entry in stored],
+                took,
+                LastDdl(last.id, last.short_query, last.state, last.reason, time.time()),
+            )
+        return stored
+
+    def _next(self, until: int | None, wait: float) -> Epoch | None:
+        prepared = self._take(until, wait)
+        if prepared is not None:
+            prepared = self._complete(prepared, until)
+        if prepared is None:
+            return None
+        gathered, cut = prepared.gathered, prepared.cut
+        self._check_stale(gathered.report.stale_ddls)
+        if gathered.clash is not None:
+            try:
+                self._refuse(cut, gathered, gathered.clash)
+            finally:
+                gathered.release()
+        new = self._advanced(prepared)
+        entries = self._numbered(ddl.entries(cut.ddls))
+        if not entries and self._applier.reads_ahead:
+            self._read_ahead(new, until)
+        started = time.monotonic()
+        spilled = gathered.spilled is not None
+        self._monitor.applies(replace(activity_of(cut), changes=prepared.changes, spilled=spilled))
+        try:
+            with self._monitor.at("applying", f"the cut up to {cut.end}"):
+                applied = self._apply(new, gathered, entries)
+        except ddl.Unshared as unshared:
+            self._reader.together.shorten(unshared.number)
+            return self._next(until, 0.0)
+        finally:
+            gathered.release()
+        self._reader.together.applied(len(entries))
+        prepared.seconds["load"] = time.monotonic() - started
+        self.state = new
+        self._reader.committed_ts = new.resolved_ts
+        self._report(prepared, applied, spilled)
+        stored: Sequence[LedgerEntry] = ()
+        if entries:
+            self._reader.schemas.keep(new.schemas)
+            started = time.monotonic()
+            self._all_done, self._done = False, entries
+            stored = self.run_pending()
+            prepared.seconds["ddl"] = time.monotonic() - started
+        else:
+            self._applier.purge(new.resolved_ts)
+        failpoints.hit("S16")
+        return Epoch.of(prepared, applied, stored)
+
+    def _numbered(self, entries: Sequence[LedgerEntry]) -> Sequence[LedgerEntry]:
+        """After those that the ledger has of the same commit_ts: a statement of several tables, one
+        of which was set aside."""
+        if self._reader.released is None or not entries:
+            return entries
+        entries_of = Counter(entry.commit_ts for entry in self._applier.ledger.entries())
+        return [replace(entry, seq=entry.seq + entries_of[entry.commit_ts]) for entry in entries]
+
+    def _report(self, prepared: Prepared, applied: Applied, spilled: bool) -> None:
+        report = prepared.gathered.report
+        totals = {
+            "cuts": 1,
+            "spilled_cuts": int(spilled),
+            "messages": report.messages,
+            "bytes": report.bytes,
+            "changes": prepared.changes,
+            "duplicates": prepared.duplicates,
+            "replays": prepared.replays,
+            "corrupted": report.corrupted,
+            "left_out": sum(report.left_out.values()),
+        }
+        tables = {name: (c.deleted, c.upserted) for name, c in applied.tables.items()}
+        self._monitor.keeps_waiting(report.waiting)
+        self._monitor.committed(
+            self.state.resolved_ts, self.state.positions, totals, tables, prepared.seconds
+        )
+        if logger.isEnabledFor(logging.DEBUG):
+            self._log_commit(totals, applied, prepared)
+
+    def _log_commit(self, totals: Mapping[str, int], applied: Applied, prepared: Prepared) -> None:
+        end = self.state.resolved_ts
+        for name, counts in applied.tables.items():
+            rows = {"rows_deleted": counts.deleted, "rows_written": counts.upserted}
+            logger.debug(
+                "%s: %d rows deleted, %d written",
+                name,
+                *rows.values(),
+                extra={"event": "rows", "resolved_ts": end, "table": name, **rows},
+            )
+        for (topic, number), position in sorted(self.state.positions.items()):
+            before = prepared.base.positions.get((topic, number))
+            if before is None or before.restart_offset != position.restart_offset:
+                logger.debug(
+                    "%s[%d] goes on at offset %d",
+                    topic,
+                    number,
+                    position.restart_offset,
+                    extra={
+                        "event": "position",
+                        "resolved_ts": end,
+                        "topic": topic,
+                        "partition": number,
+                        "offset": position.restart_offset,
+                    },
+                )
+        seconds = sum(prepared.seconds.values())
+        logger.debug(
+            "the cut up to %d is committed after %.3f s",
+            end,
+            seconds,
+            extra={
+                "event": "commit",
+                "resolved_ts": end,
+                "seconds": seconds,
+                "stages": dict(prepared.seconds),
+                **totals,
+            },
+        )
+
+    def _take(self, until: int | None, wait: float) -> Prepared | None:
+        prepared = self._preparer.take()
+        if prepared is not None:
+            fits = until is None or prepared.cut.end <= until
+            waits = any(self._applier.holds(seen.ddl) for seen in prepared.cut.ddls)
+            if fits and not waits and prepared.base.resolved_ts == self.state.resolved_ts:
+                return replace(prepared, base=self.state)
+            prepared.gathered.release()
+        return self._preparer.prepare(self.state, until, wait, self._knowledge())
+
+    def _read_ahead(self, base: Checkpoint, until: int | None) -> None:
+        """Reads the next cut, if there is one already, while this one is applied."""
+        if until is None or base.resolved_ts < until:
+            self._preparer.begin(base, until, self._knowledge())
+
+    def _knowledge(self) -> Knowledge:
+        return Knowledge(*self._tables.for_tasks())
+
+    def _complete(self, prepared: Prepared, until: int | None) -> Prepared | None:
+        """Creates the layouts that the reading missed, and reads again, until none is missing. None
+        if rows wait for their schema."""
+        while True:
+            if shorter := self._before_rows(prepared):
+                if shorter >= self._reader.together.limit:
+                    raise Stop(
+                        f"the cut from {prepared.cut.begin} to {prepared.cut.end} has rows of a "
+                        "table that it creates, and cannot be shorter: please report it"
+                    )
+                self._reader.together.shorten(shorter)
+                prepared.gathered.release()
+                prepared = self._planned_again(until)
+                continue
+            if not prepared.gathered.report.missing:
+                return prepared
+            for table, deletes_only in prepared.gathered.report.missing.values():
+                self._add(table, deletes_only, prepared.cut)
+            started = time.monotonic()
+            gathered = self._preparer.gather(self.state, prepared.cut, self._knowledge())
+            prepared.seconds["read"] += time.monotonic() - started
+            if gathered.report.unread:
+                return None
+            if gathered.report.unknown_ddls:
+                prepared = self._planned_again(until)
+            else:
+                prepared = replace(prepared, gathered=gathered)
+
+    def _add(self, table: Table, deletes_only: bool, cut: Cut) -> None:
+        """Builds the layout of a table. All DDL before its rows are done at the moment as of which
+        the upstream is asked, and none after them."""
+        snapshot_ts = min((seen.ddl.commit_ts for seen in cut.ddls), default=cut.end) - 1
+        empty_at, url = self.state.empty_at, self._options.upstream_url
+        add_with_upstream(self._tables, table, deletes_only, empty_at, url, snapshot_ts)
+
+    def _planned_again(self, until: int | None) -> Prepared:
+        again = self._preparer.prepare(self.state, until, 0.0, self._knowledge())
+        if again is None:
+            raise Unavailable("the marks that were seen are no longer in the log")
+        return again
+
+    def _before_rows(self, prepared: Prepared) -> int:
+        """How many of the DDL that share the cut it may have, 0 for all: none with rows of a table
+        that one before it creates."""
+        gathered, cut = prepared.gathered, prepared.cut
+        with_rows = [n for n, counts in gathered.report.tables.items() if n >= 0 and counts.facts]
+        met = [gathered.layouts[n] for n in with_rows if gathered.layouts]
+        names = [(layout.schema, layout.table) for layout in met]
+        return early(cut, [*gathered.report.missing, *names])
+
+    def _apply(
+        self, new: Checkpoint, gathered: Gathered, entries: Sequence[LedgerEntry]
+    ) -> Applied:
+        failpoints.hit("S5")
+        seen, newcomers = self._tables.sightings(), self._tables.newcomers()
+        came = gathered.report.waiting
+        waiting = {name: came.get(name, 0) for name in sorted(self._reader.set_aside)}
+        declared = self._tables.declared()
+        step = Step(self.state, new, entries, seen, newcomers, waiting, declared=declared)
+        applied = self._applier.apply(step, gathered)
+        # It is committed: to read the same cut again would find another R.
+        self._patiently(lambda: self._tables.note_recorded(seen, newcomers))
+        return applied
+
+    def _advanced(self, prepared: Prepared) -> Checkpoint:
+        cut, report = prepared.cut, prepared.gathered.report
+        counters = dict(self.state.counters)
+        for name, more in (
+            ("cuts", 1),
+            ("changes", prepared.changes),
+            ("duplicates", prepared.duplicates),
+            ("replays", prepared.replays),
+            ("messages", report.messages),
+        ):
+            counters[name] = counters.get(name, 0) + more
+        if report.corrupted:
+            counters["corrupted"] = counters.get("corrupted", 0) + report.corrupted
+        return replace(
+            self.state,
+            resolved_ts=cut.end,
+            mark_time=cut.proof.time,
+            positions=self._positions(cut, report.restarts),
+            counters=counters,
+            schemas=self._reader.schemas.after(seen.ddl for seen in cut.ddls),
+        )
+
+    def _positions(
+        self, cut: Cut, restarts: Mapping[tuple[str, int], int]
+    ) -> dict[tuple[str, int], Position]:
+        """Where each partition goes on after the cut."""
+        marks = self._reader.source.top
+        positions = {}
+        for topic_partition, restart in restarts.items():
+            topic, number = topic_partition
+            mark = marks.get(topic) if number == 0 else None
+            before = self.state.positions.get(topic_partition)
+            positions[topic_partition] = Position(
+                topic,
+                cut.topic_ids[topic] or (before.topic_id if before else ""),
+                number,
+                restart,
+                mark.offset if mark else None,
+                mark.crc if mark else None,
+            )
+        return positions
+
+    def _check_stale(self, stale: Sequence[Ddl]) -> None:
+        if not stale:
+            return
+        known = {(e.commit_ts, e.schema, e.table, e.query) for e in self._applier.ledger.entries()}
+        for one in stale:
+            if self._reader.is_of_another_run(one):
+                continue
+            if (one.commit_ts, one.schema, one.table, one.query) not in known:
+                raise Stop(
+                    f"a new topic brings a DDL of {one.schema}.{one.table} with commit_ts "
+                    f"{one.commit_ts}, below the applied {self.state.resolved_ts}, that was never "
+                    "executed here"
+                )
+
+    def _refuse(self, cut: Cut, gathered: Gathered, clash: Clash) -> None:
+        self._reader.read_again(self.state, cut, gathered.layouts, self._tables.shapes, clash)
+        topic_partitions = sorted(cut.ends)
+        where = " and ".join(
+            "{}[{}] offset {}".format(*topic_partitions[number], offset)
+            for number, offset in (clash.first, clash.second)
+        )
+        layout = gathered.layouts[clash.table]
+        with about((layout.schema, layout.table)):
+            error = Stop(
+                f"{layout.name}: two different rows for one key at commit_ts {clash.commit_ts}, "
+                f"at {where}"
+            )
+            error.commit_ts = clash.commit_ts
+            raise error

@@ -1,0 +1,74 @@
+"""CREATE TABLEs that follow each other share a cut: which, and how many."""
+
+from collections.abc import Iterable, Mapping
+
+from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.sql.statements import CreateTable, CreateTableLike
+
+from ticdc_consumer.config.options import Settings
+from ticdc_consumer.cut.cuts import Cut
+from ticdc_consumer.ddl.names import parsed
+from ticdc_consumer.source import rows_need_definitions
+from ticdc_consumer.source.marks import SeenDdl
+from ticdc_consumer.state.known_tables import lower
+from ticdc_consumer.targets.layout import TableName
+from ticdc_consumer.targets.target import Target
+
+MOST = 100
+"""CREATE TABLEs of one cut. PostgreSQL holds some locks for each of them up to the end of their
+transaction, and has 6,400 by default for all sessions together."""
+LONGEST_WAIT = 64
+"""Cuts, at most, before more CREATE TABLEs are tried together again."""
+
+
+def creates(seen: SeenDdl) -> bool:
+    """Whether a DDL is nothing but a CREATE TABLE."""
+    try:
+        statement = parsed(seen.ddl.query, seen.ddl.schema)
+    except TicdcError:
+        return False
+    return bool(seen.ddl.table) and isinstance(statement, CreateTable | CreateTableLike)
+
+
+def early(cut: Cut, names: Iterable[TableName]) -> int:
+    """How many of the cut's DDL, of several that share it, come before all rows of the tables that
+    they create, if rows of `names` are in the cut; 0 if all do."""
+    created: Mapping[TableName, int] = {
+        lower((seen.ddl.schema, seen.ddl.table)): seen.ddl.commit_ts
+        for seen in reversed(cut.ddls)
+        if seen.ddl.commit_ts < cut.end - 1
+    }
+    begun = [created[lower(name)] for name in names if lower(name) in created]
+    return sum(seen.ddl.commit_ts <= min(begun) for seen in cut.ddls) if begun else 0
+
+
+class Together:
+    """How many CREATE TABLEs may share the next cut: fewer after some could not, more again after
+    others could."""
+
+    def __init__(self, most: int = 1) -> None:
+        self._most = self.limit = most
+        self._wait = self._left = 1
+
+    @classmethod
+    def of(cls, options: Settings, target: Target) -> "Together":
+        """Only where all or none of them take place, no trigger must see every step, and a row that
+        comes before its table is created shows itself."""
+        atomic = target.transactional_ddl and target.savepoints
+        net = options.apply == "net"
+        return cls(MOST if atomic and net and not rows_need_definitions(options) else 1)
+
+    def shorten(self, limit: int) -> None:
+        """So many could share the last cut, and no more."""
+        self.limit = max(1, limit)
+        self._wait = self._left = min(LONGEST_WAIT, 2 * self._wait)
+
+    def applied(self, number: int) -> None:
+        """So many were in a cut that is committed."""
+        if number > 1:
+            self._wait = 1
+        if number >= self.limit:
+            self._left -= 1
+        if self._left <= 0:
+            self.limit = min(self._most, 2 * self.limit)
+            self._left = self._wait

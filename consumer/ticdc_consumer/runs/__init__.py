@@ -1,1 +1,0 @@
-"""What goes through cuts beside the loop that keeps a target equal."""

@@ -1,0 +1,143 @@
+"""Writes what a consumer is at into the target: in a thread and a session of its own, every few
+seconds. What fails here, or takes long, does not concern the run: `Monitor.unwritten` shows it."""
+
+import logging
+import platform
+import time
+from contextlib import suppress
+from threading import Event, Thread
+
+from ticdc_encoder.errors import TicdcError
+
+from ticdc_consumer.config.options import Settings
+from ticdc_consumer.errors import Locked
+from ticdc_consumer.state.repairs import RepairRequests
+from ticdc_consumer.status.activity.activity import Activity
+from ticdc_consumer.status.activity.monitor import Monitor
+from ticdc_consumer.status.activity.process import state_of
+from ticdc_consumer.status.activity.stored import read, write
+from ticdc_consumer.targets import open_target
+from ticdc_consumer.targets.blockers import Blocker
+from ticdc_consumer.targets.target import Target
+
+logger = logging.getLogger(__name__)
+
+INTERVAL = 5.0
+"""Seconds between two writes."""
+FIRST = 1.0
+"""Seconds until the first: a run that ends before writes once."""
+LAST_WORD = 3.0
+"""Seconds that the end of a run waits for the last write."""
+WARNING_INTERVAL = 300.0
+SLOW_ANSWER = 1.0
+"""Seconds without an answer from the target until it is asked what keeps it."""
+LOCKED = Locked.__name__
+
+
+class ActivityRecorder:
+    """Writes what `monitor` shows into the target of these options."""
+
+    def __init__(self, monitor: Monitor, options: Settings) -> None:
+        self._monitor = monitor
+        self._options = options
+        self._ends = Event()
+        self._target: Target | None = None
+        self._warned = -WARNING_INTERVAL
+        # A target that hangs must not keep the process.
+        self._thread = Thread(target=self._work, name="ticdc-activity", daemon=True)
+
+    def begin(self) -> None:
+        self._thread.start()
+
+    def end(self) -> None:
+        """Writes once more, if that can be done soon."""
+        self._ends.set()
+        if self._monitor.session or not self._monitor.is_away:
+            self._thread.join(LAST_WORD)
+
+    def _work(self) -> None:
+        ended = self._ends.wait(FIRST)
+        while not ended:
+            if self._monitor.generation:
+                self._record()
+            ended = self._ends.wait(INTERVAL if self._monitor.generation else FIRST)
+        self._record()
+        self._close()
+
+    def _record(self) -> None:
+        try:
+            if self._target is None:
+                self._target = self._open()
+                self._monitor.writer = self._target.session_id()
+            self._monitor.blockers = self._blockers(self._target)
+            write(self._target, self._monitor.look())
+            self._monitor.unwritten = ""
+            self._look_for_repairs(self._target)
+        except Exception as error:  # noqa: BLE001
+            self._close()
+            self._monitor.unwritten = (
+                str(error) if isinstance(error, TicdcError) else type(error).__name__
+            )
+            # What ends a run may be the same, and is reported as its error.
+            due = time.monotonic() - self._warned >= WARNING_INTERVAL
+            if due and not self._ends.is_set():
+                self._warned = time.monotonic()
+                logger.warning(
+                    "what this consumer is at cannot be written into the target, for "
+                    "`status`, `why` and `list`: %s",
+                    self._monitor.unwritten,
+                    extra={"event": "activity_not_written", "reason": self._monitor.unwritten},
+                )
+
+    def _look_for_repairs(self, target: Target) -> None:
+        """Here, so that no cut has to."""
+        if self._monitor.generation and RepairRequests(target, self._options.changefeed).waits():
+            self._monitor.repair_waits = True
+
+    def _blockers(self, target: Target) -> tuple[Blocker, ...]:
+        """Of the consumer's session; between two tries for a lock, those that were seen last."""
+        session, retry = self._monitor.session, self._monitor.retry
+        if session and self._monitor.waited_for_target() >= SLOW_ANSWER:
+            return blockers_of(target, session)
+        return self._monitor.blockers if retry is not None and LOCKED in retry.kinds else ()
+
+    def _open(self) -> Target:
+        options = self._options
+        return open_target(
+            options.target_url,
+            to_look=True,
+            write_source=options.write_source,
+            changefeed=options.changefeed,
+        )
+
+    def _close(self) -> None:
+        target, self._target = self._target, None
+        if target is not None:
+            with suppress(Exception):
+                target.close()
+
+
+def blockers_of(target: Target, session: str) -> tuple[Blocker, ...]:
+    """As far as this user may see them, and the server has the tables that show them."""
+    try:
+        return tuple(target.blockers(session))
+    except TicdcError:
+        return ()
+
+
+def follow(target: Target, monitor: Monitor, changefeed: str) -> None:
+    """Has the monitor know what the last consumer wrote, as far as it can be read."""
+    with suppress(TicdcError):
+        stored = read(target, changefeed)
+        if stored is not None:
+            monitor.follows(stored.activity)
+            if stored.running and not _was_killed(target, stored.activity):
+                monitor.overtook(stored.activity.who)
+
+
+def _was_killed(target: Target, last: Activity) -> bool:
+    """Whether a consumer that wrote lately is known to be gone: its session is, or, where sessions
+    have no names, its process, if that was on this machine."""
+    if last.session:
+        return not target.has_session(last.session)
+    return last.host == platform.node() and not state_of(last.pid, last.started)

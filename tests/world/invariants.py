@@ -35,26 +35,26 @@ class Invariant:
 CUTS = (
     Invariant(
         "A cut is the half-open range [R0, R) of commit_ts: each change is in exactly one cut.",
-        "TiCDC's documents and its code disagree about `<` and `<=`, and its older architecture "
-        "may send resolved ts R before the DDL of R. Only `commit_ts < R` is true in both.",
+        "TiCDC's documents and code disagree about `<` and `<=`, and its older architecture may "
+        "send resolved ts R before the DDL of R. `commit_ts < R` is true in all cases.",
         (
             mutant(
                 "closed-cut",
-                "rows whose commit_ts is R are in the cut that ends at R",
+                "a cut includes rows with commit_ts R",
                 "cut.read.cut_range:CutRange.holds",
                 "commit_ts >= self.end",
                 "commit_ts > self.end",
             ),
             mutant(
                 "open-cut",
-                "rows whose commit_ts is R0 are taken for replays",
+                "rows with commit_ts R0 are dropped as replays",
                 "cut.read.cut_range:CutRange.holds",
                 "commit_ts < self.begin",
                 "commit_ts <= self.begin",
             ),
             mutant(
                 "replays-count",
-                "rows below R0 are applied once more",
+                "rows below R0 are applied again",
                 "cut.read.cut_range:CutRange.holds",
                 "        return False\n    return True",
                 "        return True\n    return True",
@@ -62,10 +62,10 @@ CUTS = (
         ),
     ),
     Invariant(
-        "Before a cut ends at R, everything below R was in the log, and all of it is read.",
+        "When a cut ends at R, the log held everything below R, and all of it was read.",
         "TiCDC produces a resolved ts only after the brokers acknowledged every change below it. "
-        "One mark proves it for all partitions; their ends are listed after it was seen, and "
-        "each partition is read to a mark at or above R, or to its listed end.",
+        "One mark proves this for all partitions. Their ends are listed after the mark was seen, "
+        "and each partition is read to a mark at or above R, or to its listed end.",
         (
             mutant(
                 "mark-at-r",
@@ -101,14 +101,14 @@ CUTS = (
             ),
             mutant(
                 "new-partition-from-its-end",
-                "a partition that joins is read from its end",
+                "a new partition is read from its end",
                 "cut.cut_reader:Reader._starts",
                 "starts.update(dict.fromkeys(new, 0))",
                 "starts.update({name: listing.ends[name] for name in new})",
             ),
             mutant(
                 "remembered-is-whole",
-                "what is remembered of a partition stands for all of it",
+                "remembered messages of a partition are taken for all of it",
                 "source.kafka.recent:Recent.covers",
                 "begin is not None and begin <= offset <= self._ends[topic_partition]",
                 "begin is not None",
@@ -118,9 +118,9 @@ CUTS = (
         ),
     ),
     Invariant(
-        "The next cut reads each partition from an offset at or before all that it needs.",
-        "The restart offset is the least of: the first row or DDL of a later cut; the mark that "
-        "ended the read if it is above R; the end that was listed.",
+        "The next cut reads each partition from an offset at or before everything that it needs.",
+        "The restart offset is the lowest of: the first row or DDL of a later cut; the mark that "
+        "ended the read, if it is above R; the listed end.",
         (
             mutant(
                 "later-rows-not-kept",
@@ -131,7 +131,7 @@ CUTS = (
             ),
             mutant(
                 "past-the-mark",
-                "a mark above R is passed, and a restart does not see it again",
+                "the restart offset passes a mark above R, so a restart does not see it",
                 "cut.read.progress:restart_offset",
                 "stopped_at if stopped_above else stopped_at + 1",
                 "stopped_at + 1",
@@ -140,13 +140,12 @@ CUTS = (
         ),
     ),
     Invariant(
-        "What the log has lost of a cut stops the run; nothing is skipped.",
-        "Before each cut the listing is compared with the checkpoint: begins, ends, the topics' "
-        "ids.",
+        "If the log has lost a part of a cut, the run stops; nothing is skipped.",
+        "Before each cut the listing is compared with the checkpoint: begins, ends, topic ids.",
         (
             mutant(
                 "retention-is-not-seen",
-                "a log that begins after the restart offset is read from where it begins",
+                "a log that begins after the restart offset is read from its beginning",
                 "source.log:_gaps_of",
                 "elif begin > offset:",
                 "elif False:",
@@ -154,7 +153,7 @@ CUTS = (
             ),
             mutant(
                 "gaps-are-passed",
-                "a gap of the log is found, and the cut is planned",
+                "a cut is planned although the log has a gap",
                 "cut.cut_reader:Reader._starts",
                 "require(gaps_since(base.positions, base.resolved_ts, log, expected))",
                 "pass",
@@ -170,7 +169,7 @@ CUTS = (
             ),
             mutant(
                 "deleted-partition",
-                "a partition of the checkpoint that is not listed any more is left out",
+                "a partition of the checkpoint that is no longer listed is ignored",
                 "source.log:gaps_since",
                 "elif topic_partition in expected:",
                 "elif False:",
@@ -178,7 +177,7 @@ CUTS = (
             ),
             mutant(
                 "joins-too-late",
-                "a partition that joins is read from where its log begins",
+                "a new partition is read although its log does not begin at 0",
                 "source.log:gaps_since",
                 "if (begin := log.begins.get(topic_partition, 0)) > 0:",
                 "if False:",
@@ -186,7 +185,7 @@ CUTS = (
             ),
             mutant(
                 "missed-partition",
-                "rows below R0 of a partition that joins are replays, whenever they were sent",
+                "rows below R0 in a new partition count as replays, whenever they were sent",
                 "cut.read.cut_range:CutRange._require_later",
                 "if not self.begin or time > self._latest_replay:",
                 "if True:",
@@ -205,10 +204,10 @@ CUTS = (
 )
 DDL = (
     Invariant(
-        "A cut ends just after the least commit_ts T of a DDL in it: the rows of T are of the "
-        "schema before it, those after T of the schema after it.",
-        "TiCDC sends rows and DDL of one T in any order between partitions; TiDB commits a row "
-        "of T before the DDL of T.",
+        "A cut ends just after the lowest commit_ts T of its DDL: rows at T have the schema "
+        "before it, rows after T the schema after it.",
+        "TiCDC sends rows and DDL of one T in any order across partitions. TiDB commits a row of "
+        "T before the DDL of T.",
         (
             mutant(
                 "end-before-ddl",
@@ -219,14 +218,14 @@ DDL = (
             ),
             mutant(
                 "ddl-at-r",
-                "a DDL of commit_ts R0 is taken for a replay",
+                "a DDL with commit_ts R0 is dropped as a replay",
                 "cut.cuts:end_of_cut",
                 "applied <= seen",
                 "applied < seen",
             ),
             mutant(
                 "ddl-at-reach",
-                "a DDL at the proven ts is part of the cut",
+                "a DDL at the proven timestamp is part of the cut",
                 "cut.cuts:end_of_cut",
                 "commit_ts < reach",
                 "commit_ts <= reach",
@@ -234,7 +233,7 @@ DDL = (
             ),
             mutant(
                 "any-ddl-share-a-cut",
-                "DDL of several T share a cut",
+                "DDL with several commit_ts share a cut",
                 "cut.cuts:end_of_cut",
                 "if most == 1 or not all(map(may_share, of_one_ts)):",
                 "if False:",
@@ -242,8 +241,8 @@ DDL = (
             ),
             Mutant(
                 "unseen-ddl",
-                "a cut is planned before partition 0 of every topic was read as far as the mark, "
-                "and a task that meets a DDL that was not planned goes on",
+                "a cut is planned before partition 0 of every topic was read up to the mark, and "
+                "a task continues after an unplanned DDL",
                 (
                     (
                         "cut.cut_reader:Reader._planned",
@@ -259,8 +258,8 @@ DDL = (
             ),
             mutant(
                 "scout-stays",
-                "a consumer that goes on after a release does not look again for the DDL that the "
-                "release had no need of",
+                "after a release, the same consumer does not search again for DDL that the "
+                "release did not need",
                 "source.kafka.scout:Scout.follow",
                 "begun is None or offset < begun",
                 "begun is None",
@@ -269,8 +268,7 @@ DDL = (
             ),
             mutant(
                 "forms-stay",
-                "a process reads the next cut by forms of messages that it has learned for other "
-                "layouts",
+                "a process uses a fast reader's patterns for other layouts",
                 "cut.read.fast.reader:fast_reader",
                 "premises == (options, layouts, shapes)",
                 "premises is not None",
@@ -279,14 +277,14 @@ DDL = (
             ),
             mutant(
                 "layouts-stay",
-                "after a DDL the table's layout stays what it was",
+                "a table keeps its layout after a DDL",
                 "cut.layouts:TableLayouts._forget",
                 "self.shapes.pop(name, (None, None))",
                 "(None, None)",
             ),
             mutant(
                 "rows-of-created-tables",
-                "a cut that creates tables has rows of them before their CREATE TABLE",
+                "a cut that creates tables contains rows of them from before their CREATE TABLE",
                 "cut.shared_cuts:early",
                 "if begun else 0",
                 "if False else 0",
@@ -298,20 +296,20 @@ DDL = (
 )
 ROWS = (
     Invariant(
-        "Of all facts about a key, the greatest by (commit_ts, present) counts.",
-        "That one rule is deduplication, the order of transactions, and DELETE before INSERT. A "
-        "maximum does not change if a fact comes twice, in another order, or by another task.",
+        "Of all facts about a key, the greatest by (commit_ts, present) wins.",
+        "This one rule is deduplication, the order of transactions, and DELETE before INSERT. A "
+        "maximum does not change if a fact comes twice, in another order, or through another task.",
         (
             mutant(
                 "earlier-fact",
-                "the fact of the least commit_ts counts",
+                "the fact with the lowest commit_ts wins",
                 "cut.read.facts:Fold._merge",
                 "known[:2] < fact[:2]",
                 "known[:2] > fact[:2]",
             ),
             mutant(
                 "delete-wins",
-                "at one commit_ts, the fact that comes last counts",
+                "at one commit_ts, the fact that arrives last wins",
                 "cut.reconcile.fold:_fold_table",
                 '"commit_ts", "present")',
                 '"commit_ts", "offset")',
@@ -319,7 +317,7 @@ ROWS = (
             ),
             mutant(
                 "clash-is-passed",
-                "two different rows of one key and commit_ts do not stop the run",
+                "two different rows for one key and commit_ts do not stop the run",
                 "cut.reconcile.fold:fold_sorted",
                 "if pc.any(differs).as_py():",
                 "if False:",
@@ -327,7 +325,7 @@ ROWS = (
             ),
             mutant(
                 "conflict-is-not-looked-for",
-                "a task takes the second row of one key and commit_ts for a copy",
+                "a task takes the second row for one key and commit_ts for a copy",
                 "cut.read.facts:Fold._merge",
                 "if fact[1] and fact[4] != known[4]:",
                 "if False:",
@@ -335,7 +333,7 @@ ROWS = (
             ),
             mutant(
                 "conflict-is-passed",
-                "columns that differ do not stop the task",
+                "differing columns do not stop the task",
                 "cut.read.facts:Fold._compare",
                 "if differing:",
                 "if False:",
@@ -344,22 +342,22 @@ ROWS = (
         ),
     ),
     Invariant(
-        "All deletes of a cut come before its rows, and where a table has more unique keys, the "
-        "keys of its rows are among them.",
+        "All deletes of a cut precede its rows; in a table with more unique keys, they include "
+        "the keys of its rows.",
         "The final rows satisfy every unique key among themselves, so only a row that the same "
-        "cut deletes can be in their way; an upsert would overwrite whichever row holds the "
-        "other value.",
+        "cut deletes can be in their way. An upsert would overwrite whichever row holds the other "
+        "value.",
         (
             mutant(
                 "present-keys-stay",
-                "the keys of rows that are written are not deleted before",
+                "the keys of written rows are not deleted first",
                 "cut.reconcile.net_change:keys_to_delete",
                 "if replaces:",
                 "if False:",
             ),
             Mutant(
                 "rows-first",
-                "the rows come before the deletes",
+                "rows are written before the deletes",
                 (
                     (
                         "cut.apply.transaction:_write",
@@ -380,7 +378,7 @@ ROWS = (
 COMMITS = (
     Invariant(
         "Rows, R and offsets move in one transaction.",
-        "A crash before its COMMIT leaves all of them as they were, one after it none.",
+        "A crash before its COMMIT leaves all of them as they were; a crash after it loses none.",
         (
             mutant(
                 "offsets-not-written",
@@ -393,10 +391,9 @@ COMMITS = (
     ),
     Invariant(
         "Of two consumers of a changefeed, the older one cannot commit any more.",
-        "A start raises the generation. Each transaction locks the checkpoint first, goes on "
-        "only if generation and R are what this consumer read or wrote last, and moves them only "
-        "if they still are, and no DDL below R is pending again: a backup between two cuts may be "
-        "older than a DDL.",
+        "A start raises the generation. Each transaction first locks the checkpoint. It continues "
+        "only if generation and R are what this consumer last read or wrote, and if no DDL below "
+        "R is pending again: a restored backup may be older than a DDL.",
         (
             Mutant(
                 "no-fence",
@@ -430,9 +427,9 @@ COMMITS = (
         ),
     ),
     Invariant(
-        "A COMMIT of unknown outcome is neither repeated blind nor taken for done.",
-        "A new session reads the checkpoint by a locking read, which waits for the old "
-        "transaction: R shows what became of it.",
+        "A COMMIT of unknown outcome is neither repeated blindly nor assumed done.",
+        "A new session reads the checkpoint with a locking read, which waits for the old "
+        "transaction. R then shows the outcome.",
         (
             mutant(
                 "blind-retry",
@@ -451,9 +448,9 @@ COMMITS = (
         ),
     ),
     Invariant(
-        'With `apply = "transactions"`, each commit_ts of rows is a transaction of its own, and '
-        "the offsets stay where the cut began until its last one.",
-        "After a crash between two of them the cut is read again; what is below R is dropped.",
+        'With `apply = "transactions"`, each commit_ts is one transaction, and the offsets stay '
+        "those of the cut's start until its last transaction.",
+        "After a crash between two of them, the cut is read again; everything below R is dropped.",
         (
             mutant(
                 "groups-together",
@@ -475,9 +472,9 @@ COMMITS = (
 )
 REFUSALS = (
     Invariant(
-        "A checkpoint is gone on from only with the settings that give R its meaning.",
+        "A run continues from a checkpoint only with the settings that give R its meaning.",
         "Topics, filter, routes, merged tables, protocol and time zone decide which changes are "
-        "below R, and what they are: with others, R would cover rows that were never read.",
+        "below R. With others, R would cover rows that were never read.",
         (
             mutant(
                 "any-scope",
@@ -498,9 +495,8 @@ REFUSALS = (
         ),
     ),
     Invariant(
-        "What cannot be applied correctly stops the run where it is; nothing of its cut is "
-        "committed.",
-        "R would cover a row that was passed over, and nothing would bring it again.",
+        "What cannot be applied correctly stops the run; nothing of its cut is committed.",
+        "Otherwise R would cover a row that was left out, and nothing would bring it again.",
         (
             mutant(
                 "any-timestamp",
@@ -536,7 +532,7 @@ REFUSALS = (
             ),
             mutant(
                 "another-key",
-                "rows are found by another key than that which the stream names",
+                "rows are found by another key than the stream's",
                 "cut.read.table_reader:TableReader._require_key",
                 "if handle and set(handle) != set(key):",
                 "if False:",
@@ -552,7 +548,7 @@ REFUSALS = (
             ),
             mutant(
                 "large-row-is-passed",
-                "a row of which only the key was sent waits for an upstream that no setting names",
+                "a row of which only the key was sent waits for an upstream that is not configured",
                 "cut.read.large_rows:LargeRows.hold",
                 "if self._options.upstream_url is None:",
                 "if False:",
@@ -560,7 +556,7 @@ REFUSALS = (
             ),
             mutant(
                 "trigger-sees-net-changes",
-                "a trigger of the target sees net changes, though no setting allows it",
+                "a trigger of the target sees net changes although no setting allows it",
                 "cut.layouts:TableLayouts._refuse",
                 "described.triggers if not allowed else ()",
                 "()",
@@ -568,7 +564,7 @@ REFUSALS = (
             ),
             mutant(
                 "strict-foreign-key",
-                "rows of a table are written under a foreign key that cannot be deferred",
+                "rows are written under a foreign key that cannot be deferred",
                 "cut.layouts:TableLayouts._refuse",
                 "in described.strict_foreign_keys",
                 "in ()",
@@ -576,7 +572,7 @@ REFUSALS = (
             ),
             mutant(
                 "no-valid-key",
-                "a table of which nothing identifies a row is taken unasked",
+                "a table without a key is accepted although no setting names it",
                 "cut.layouts:TableLayouts._key",
                 "if source.columns and self._accepts_keyless(source):",
                 "if source.columns:",
@@ -592,7 +588,7 @@ REFUSALS = (
             ),
             mutant(
                 "any-key-of-the-target",
-                "a key of the target is taken for the upstream's, which nothing names",
+                "a key of the target is taken for upstream's although nothing names it",
                 "cut.layouts:TableLayouts._key",
                 "or self._options.keys.get(label, ())",
                 "or self._options.keys.get(label, ()) or next(iter(candidates), ())",
@@ -600,7 +596,7 @@ REFUSALS = (
             ),
             mutant(
                 "any-labels-of-the-target",
-                "the labels of the target's column are taken for the upstream's",
+                "the labels of the target's column are taken for upstream's",
                 "targets.column_mapping:require_labels",
                 "if not type_.elements:",
                 "if False:",
@@ -617,7 +613,7 @@ REFUSALS = (
             ),
             mutant(
                 "rows-of-before",
-                "a table is written to for the first time over rows that no changefeed wrote",
+                "a table is written to for the first time although it has rows of other origin",
                 "cut.layouts:TableLayouts._require_empty",
                 "if not has_rows:",
                 "if True:",
@@ -625,7 +621,7 @@ REFUSALS = (
             ),
             mutant(
                 "believes",
-                "`--ddl-done` takes the operator's word for what a query would show",
+                "`--ddl-done` does not check the target",
                 "ddl.by_operator.manual:done_by_operator",
                 "require_done(context, entry)",
                 "pass",
@@ -633,7 +629,7 @@ REFUSALS = (
             ),
             mutant(
                 "stale-ddl",
-                "a DDL below R that a new topic brings is taken for a replay, though it never ran",
+                "a DDL below R in a new topic counts as a replay although it never ran",
                 "cut.epoch:Epochs._check_stale",
                 "if not stale:",
                 "if True:",
@@ -641,7 +637,8 @@ REFUSALS = (
             ),
             mutant(
                 "drift-is-cleared",
-                "a row that no cut wrote is deleted where it holds a unique value, unasked",
+                "a row that no cut wrote is deleted because it holds a unique value, although no "
+                "setting allows it",
                 "targets.sqlite.bulk:SqliteBulk.insert",
                 'self._clashing(layout, written) if on_drift == "overwrite" else []',
                 "self._clashing(layout, written)",
@@ -649,8 +646,7 @@ REFUSALS = (
             ),
             mutant(
                 "rows-that-are-not-there",
-                "rows of a table without a key that are to be deleted, and are not there, are "
-                "passed",
+                "missing rows of a table without a key do not stop a DELETE",
                 "cut.apply.transaction:_delete_rows",
                 'if missing and options.on_drift == "stop":',
                 "if False:",
@@ -659,13 +655,13 @@ REFUSALS = (
         ),
     ),
     Invariant(
-        "A table that is loaded beside the one in use takes its place at a commit, whole.",
-        "While it is filled, each cut changes both, and no DDL of the table is run. A cut that was "
-        "read before rows go elsewhere is read again.",
+        "A table that is loaded again replaces the table in use completely, at one commit.",
+        "While it is filled, each cut changes both, and no DDL of the table runs. A cut that was "
+        "read ahead is read again once rows go elsewhere.",
         (
             mutant(
                 "read-ahead-is-kept",
-                "a cut that was read ahead is applied where rows went before",
+                "a cut that was read ahead is applied to the former table",
                 "cut.apply.to_target:ToTarget.tend",
                 "return changed",
                 "return False",
@@ -682,14 +678,14 @@ REFUSALS = (
         ),
     ),
     Invariant(
-        "A filter may grow: the tables that it takes then have all that came since their load.",
-        "Before, R is brought to now + 1 by a cut that keeps what those tables have at and above R "
-        "ahead of the positions. What was passed over earlier was committed before now, as of "
-        "which they are loaded.",
+        "A filter may grow: the new tables have all changes since their load.",
+        "Before the load, a cut brings R to now + 1 and keeps the new tables' changes at and "
+        "above R ahead of the positions. All earlier changes were committed before now, the "
+        "timestamp of the load.",
         (
             mutant(
                 "growth-passes",
-                "the cut before the load does not know which tables come",
+                "the cut before the load does not know the new tables",
                 "commands.load.growing:Growth.grow",
                 "consumer.joining = self.options.filter",
                 "pass",
@@ -697,7 +693,7 @@ REFUSALS = (
             ),
             mutant(
                 "growth-holds-nothing",
-                "a row of such a table does not hold the restart offset",
+                "a row of a new table does not hold the restart offset",
                 "cut.read.task:Reading._keep_later",
                 "if commit_ts >= self._job.end:",
                 "if False:",
@@ -708,15 +704,15 @@ REFUSALS = (
 )
 QUARANTINE = (
     Invariant(
-        "A table that is set aside equals the upstream at an R of its own, and all tables do at "
-        "one R when it is released.",
-        "From its R on no cut reads it, and a DDL of it and of something else ends the cut before "
-        "it. A release reads its part of the log in cuts up to R; what the log has of it at and "
-        "above R is ahead of the changefeed's positions.",
+        "A table in quarantine equals the upstream at an R of its own; after its release all "
+        "tables equal the upstream at one R.",
+        "No cut after its R reads it, and a DDL of it and of another table ends the cut. A "
+        "release reads its part of the log in cuts up to R. Its changes at and above R stay ahead "
+        "of the changefeed's positions.",
         (
             mutant(
                 "aside-is-passed",
-                "its rows of later cuts do not hold the restart offset",
+                "its rows in later cuts do not hold the restart offset",
                 "cut.read.task:Reading._leave_waiting",
                 "if self._range.holds(",
                 "if commit_ts < self._job.end and self._range.holds(",
@@ -732,7 +728,7 @@ QUARANTINE = (
             ),
             mutant(
                 "released-without-ddl",
-                "a release leaves its DDL out, too",
+                "a release also leaves out its DDL",
                 "cut.cut_reader:Reader.is_of_another_run",
                 'return relation(ddl, {self.released}) == "apart"',
                 "return True",
@@ -740,7 +736,7 @@ QUARANTINE = (
             ),
             mutant(
                 "joined-ddl",
-                "a DDL of it and of something else is run",
+                "a DDL of it and of another table runs",
                 "cut.cut_reader:Reader._before_joined",
                 "return first.commit_ts",
                 "return reach",
@@ -749,7 +745,7 @@ QUARANTINE = (
             ),
             mutant(
                 "aside-without-row",
-                "its rows are left out although the target no longer says that it is set aside",
+                "its rows are left out although the target no longer has it in quarantine",
                 "state.quarantine:Quarantine.count",
                 "if self._run(statement).rowcount != 1:",
                 "if self._run(statement).rowcount < 0:",
@@ -758,7 +754,7 @@ QUARANTINE = (
             ),
             mutant(
                 "release-ledger",
-                "a consumer that goes on after its release knows tables as they were before it",
+                "after a release, the same consumer knows tables as they were before",
                 "state.releasing:TableStore.of",
                 "own.ledger, own.table, own.goal = store.lease, store.ledger, table, goal",
                 "own.table, own.goal = store.lease, table, goal",
@@ -781,11 +777,10 @@ MUTANTS = tuple(each for invariant in INVARIANTS for each in invariant.mutants)
 
 INTRODUCTION = """# Invariants
 
-The promise as numbered sentences: why each holds, the code that holds it, and what happens without
-it. Every line under *without it* is a change of that function's source which a test makes, and
-which the simulated world ("the world",
-[tests/README.md](../../tests/README.md)) or the named test must notice:
-`make mutants` runs them all. [architecture.md](architecture.md) has the reasoning at length.
+The promise as numbered sentences: why each holds, which code holds it, and what goes wrong without
+it. Each row under *without it* is a small change of that function's source. `make mutants` makes
+every change: the simulated world ("the world", [tests/README.md](../../tests/README.md)) or the
+named test must fail. [Architecture](architecture.md) gives the reasons at length.
 
 *Written by `make mutants ARGS=--write` from `tests/world/invariants.py`.*
 """

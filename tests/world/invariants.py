@@ -623,7 +623,7 @@ REFUSALS = (
                 "believes",
                 "`--ddl-done` does not check the target",
                 "ddl.by_operator.manual:done_by_operator",
-                "require_done(context, entry)",
+                'require_done(context, entry, f"--ddl-done {entry.id}")',
                 "pass",
                 "tests/consumer/ddl/by_operator/test_manual.py::test_ddl_done_looks_before_it_believes",
             ),

@@ -450,6 +450,19 @@ class TargetContract:
         created(target, defined("create table t (id int primary key)"), schema)
         assert target.tables_of(schema) == ["t"]
 
+    @pytest.mark.parametrize("before", [[], ["SELECT id FROM t"]], ids=["first", "after its table"])
+    def test_a_view_has_its_columns_and_leaves_its_table_readable(
+        self, target: Target, before: list[str]
+    ) -> None:
+        created(target, defined("create table t (id int primary key, n int)"))
+        target.execute("CREATE VIEW v AS SELECT n, id FROM t")
+        with target.transaction():
+            for statement in before:
+                target.execute(statement)
+            assert target.columns_of_view(None, "v") == ("n", "id")
+            assert target.columns_of_view(None, "v") == ("n", "id")
+            assert target.query("SELECT * FROM v") == target.query("SELECT * FROM t") == []
+
     def test_rows_are_noticed(self, target: Target) -> None:
         layout = created(target, defined(PLAIN))
         assert not target.has_rows(None, "plain")

@@ -274,9 +274,4 @@ def _columns(target: Target, view: TargetName) -> tuple[str, ...] | None:
             return None
         if name not in catalog.get_view_names(schema):
             return None
-        try:
-            return tuple(column["name"] for column in catalog.get_columns(name, schema))
-        except sa.exc.SQLAlchemyError as error:
-            if target.lost(error):
-                raise
-            return ()
+    return target.columns_of_view(schema, name)

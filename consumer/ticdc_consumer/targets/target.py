@@ -375,6 +375,17 @@ class Target(ABC):
                 return []
             return catalog.get_table_names(schema)
 
+    def columns_of_view(self, schema: str | None, view: str) -> tuple[str, ...]:
+        """None of a view that cannot be read, as its tables are gone."""
+        with self.errors():
+            catalog = sa.inspect(self.connection)
+            try:
+                return tuple(column["name"] for column in catalog.get_columns(view, schema))
+            except sa.exc.SQLAlchemyError as error:
+                if self.lost(error):
+                    raise
+                return ()
+
     @abstractmethod
     def references(self, schema: str | None, table: str) -> tuple[Reference, ...]:
         """The table's foreign keys, from the catalog."""

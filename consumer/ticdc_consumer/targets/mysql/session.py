@@ -317,6 +317,13 @@ class MySql(Target):
                 self.execute(f"SELECT 1 FROM {self.quote(database, table)} LIMIT 0").close()  # noqa: S608
             return described
 
+    def columns_of_view(self, schema: str | None, view: str) -> tuple[str, ...]:
+        with self.errors():
+            database = schema or self.query("SELECT DATABASE()")[0][0]
+            return catalog.columns_of_view(
+                self.query, *map(self._names.in_catalog, (database, view))
+            )
+
     def references(self, schema: str | None, table: str) -> tuple[Reference, ...]:
         if self._cannot_hold(schema, table):
             return ()

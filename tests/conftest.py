@@ -103,7 +103,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             _take_in_turn(config, items)
         # What begins last, the other processes wait for: it must not be a long one.
         items.sort(key=lambda item: "tests/world/" not in item.nodeid)
-        _group(items)
+        if config.pluginmanager.hasplugin("xdist"):
+            _group(items)
         return
     fast, slow = list[pytest.Item](), list[pytest.Item]()
     for item in items:

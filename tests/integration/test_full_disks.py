@@ -60,8 +60,8 @@ def postgresql(server: str) -> Iterator[tuple[str, SmallDisk]]:
 
 @contextmanager
 def mysql_family(name: str) -> Iterator[tuple[str, SmallDisk]]:
-    """A server all of whose files are there. Its rows have no parts outside of their pages: to
-    undo one of those takes room, too, and such a server ends (docs/reference/databases.md)."""
+    """A server with all its files on that disk. The rows are such as it survives: not every
+    release survives every full disk (docs/reference/databases.md)."""
     server_address(f"{name.upper()}_URL")
     folder = Path(tempfile.mkdtemp(prefix="disk-"))
     folder.chmod(0o755)
@@ -77,7 +77,7 @@ def mysql_family(name: str) -> Iterator[tuple[str, SmallDisk]]:
 
 @contextmanager
 def room_if_it_hangs(disk: SmallDisk) -> Iterator[None]:
-    """MySQL may need room to undo the statement that found none, and then tries without end."""
+    """Makes room after 30 s: MySQL may not answer before (docs/reference/databases.md)."""
     timer = Timer(30, disk.empty)
     timer.start()
     try:

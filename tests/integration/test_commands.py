@@ -2,13 +2,19 @@
 real TiDB, are those of `load`, `verify` and `repair`, too."""
 
 import json
-from dataclasses import FrozenInstanceError
+import sqlite3
+from contextlib import closing
+from dataclasses import FrozenInstanceError, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from support.torture_cli import Begin, Command
 from support.torture_topics import inserted, ts
 from ticdc_consumer import Stop, Usage, api
+from ticdc_consumer.cut import cut_reader
+from ticdc_consumer.cut.reconcile.gathered import Gathered, gather_here
 from ticdc_consumer.status.text import to_json
 
 
@@ -20,6 +26,11 @@ def run(begin: Begin) -> Command:
     feed.ddl(160, "ALTER TABLE `items` ADD COLUMN `n` INT DEFAULT (1 + 1)", "items")
     feed.mark(200)
     return run
+
+
+def file_of(run: Command) -> str:
+    """Of its SQLite."""
+    return str(sa.make_url(run.target_url).database)
 
 
 def printed(run: Command, name: str, *arguments: str) -> Any:
@@ -80,3 +91,47 @@ def test_a_changefeed_is_listed_until_it_is_forgotten(run: Command) -> None:
     assert api.changefeeds(options) == []
     with pytest.raises(Stop, match="no checkpoint"):
         api.status(options)
+
+
+def test_a_checkpoint_goes_on_in_another_target(run: Command, tmp_path: Path) -> None:
+    exported = api.export_checkpoint(run.options())
+    assert (exported.changefeed, exported.resolved_ts) == ("proof", ts(100))
+    copy = tmp_path / "copy.db"
+    with closing(sqlite3.connect(copy)) as other, closing(sqlite3.connect(file_of(run))) as file:
+        file.backup(other)
+    moved = replace(run.options(), target_url=f"sqlite:///{copy}")
+    api.forget(moved)
+    document = json.loads(json.dumps(exported.document))
+    imported = api.import_checkpoint(moved, document)
+    assert imported == api.Imported("proof", ts(100))
+    assert api.status(moved).resolved_ts == ts(100)
+    with pytest.raises(Stop, match="has a checkpoint of changefeed proof already"):
+        api.import_checkpoint(moved, document)
+
+
+def test_inspect_gives_a_message_as_its_events(run: Command) -> None:
+    (topic,) = run.options().topics
+    inspection = api.inspect(run.options(), topic, 0, 0)
+    assert (inspection.topic, inspection.offset, inspection.error) == (topic, 0, None)
+    assert json.loads(inspection.events[0]) and inspection.excerpts == []
+    with pytest.raises(Usage, match="and no offset 999"):
+        api.inspect(run.options(), topic, 0, 999)
+
+
+def test_a_program_sees_how_far_a_small_cut_is_read(
+    run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = list[tuple[str, int, int]]()
+    consumer = run.consumer()
+
+    def looking(*arguments: Any) -> Gathered:
+        gathered = gather_here(*arguments)
+        if (cut := consumer.activity.cut) is not None:
+            seen.append((consumer.activity.stage, cut.messages_read, cut.messages))
+        return gathered
+
+    monkeypatch.setattr(cut_reader, "gather_here", looking)
+    with pytest.raises(Stop), consumer:
+        list(consumer.epochs("caught-up"))
+    assert seen
+    assert {(stage, read == messages > 0) for stage, read, messages in seen} == {("reading", True)}

@@ -3,11 +3,14 @@
 
 import json
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from support import brokers
 from support.loading import opened
 from support.moved_money import Workload, has_rows, moving, verified_json
@@ -117,6 +120,18 @@ def test_a_program_has_rows_put_right_as_the_command_does(
     assert reports["log"].not_repaired.startswith("nothing identifies its rows")
     assert not repaired.equal
     assert {name for name, *_ in drifted.differences()} == {"log"}
+
+
+def test_a_program_gets_the_statements_that_put_rows_right(drifted: Verified) -> None:
+    seen = list[str]()
+    repair = api.repair_sql(
+        drifted.options, ["*.people"], report=lambda report: seen.append(report.table[1])
+    )
+    assert [report.table[1] for report in repair.reports] == seen == ["people"]
+    assert not repair.equal
+    with closing(sqlite3.connect(str(sa.make_url(drifted.target_url).database))) as target:
+        target.executescript(repair.statements)
+    assert api.repair_sql(drifted.options, ["*.people"]).statements == ""
 
 
 def test_too_many_rows_are_not_put_right_by_their_keys(

@@ -13,6 +13,7 @@ from support.moved_money import Workload, has_rows, moving
 from support.torture_cli import Command, Make
 from support.torture_topics import Feed
 from support.upstream_tidb import upstream
+from ticdc_consumer import api
 from ticdc_consumer.cli import commands as cli
 from ticdc_consumer.commands.verify import same_state
 from ticdc_consumer.state.quarantine import SetAside
@@ -86,6 +87,11 @@ def test_all_types_are_compared_between_databases(
             "CREATE TABLE log (a INT, b VARCHAR(9))", "INSERT INTO log VALUES (1, NULL), (1, NULL)"
         )
     resolved_ts = load_both(upstream_url, feed, mine, theirs)
+    found_by_program = {
+        (each.table[1], each.equal, each.resolved_ts)
+        for each in api.verify_against(mine.options(), theirs.options())
+    }
+    assert found_by_program == {("typed", True, resolved_ts), ("log", True, resolved_ts)}
     code, report = against(mine, theirs)
     assert code == 0, report
     assert {t["table"]: (t["target_rows"], t["resolved_ts"]) for t in report["tables"]} == {

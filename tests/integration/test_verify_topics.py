@@ -14,6 +14,8 @@ from support.torture_cli import Command, Make
 from support.torture_topics import Feed, deleted, inserted, table, ts, updated
 from support.upstream_tidb import Upstream
 from support.upstream_workload import Workload as Stock
+from ticdc_consumer import api
+from ticdc_consumer.cut.epoch import Epoch
 from ticdc_consumer.source.kafka.source import KafkaSource
 from ticdc_consumer.state.quarantine import SetAside
 from ticdc_consumer.state.store import Store
@@ -87,6 +89,25 @@ def differing(report: dict[str, Any]) -> list[tuple[str, str, dict[str, str]]]:
 
 def problems(report: dict[str, Any]) -> dict[str, str | None]:
     return {of["table"]: of["problem"] for of in report["tables"]}
+
+
+def test_a_program_compares_the_target_with_the_topics(caught_up: tuple[Feed, Command]) -> None:
+    _, run = caught_up
+    cuts = list[object]()
+    reports = {
+        report.name: report.equal for report in api.verify_topics(run.options(), report=cuts.append)
+    }
+    assert reports == {"archive.items": True, "shop.items": True, "shop.log": True}
+    assert [cut.resolved_ts for cut in cuts if isinstance(cut, Epoch)][-1] == ts(60)
+
+
+def test_no_report_comes_once_a_program_has_stopped_it(
+    caught_up: tuple[Feed, Command],
+) -> None:
+    _, run = caught_up
+    cuts = list[object]()
+    reports = api.verify_topics(run.options(), report=cuts.append, stopped=lambda: bool(cuts))
+    assert list(reports) == []
 
 
 def test_a_target_equals_its_topics_until_another_client_writes(

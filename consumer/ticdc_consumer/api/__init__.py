@@ -11,9 +11,9 @@
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ticdc_consumer.errors import Usage
 
@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 
     from ticdc_consumer.commands.changefeeds import ChangefeedStatus, Ended
     from ticdc_consumer.commands.check.finding import Finding
+    from ticdc_consumer.commands.inspect import Inspection
     from ticdc_consumer.commands.plan import PlannedCut
+    from ticdc_consumer.commands.repair.verified import RepairStep
     from ticdc_consumer.commands.trace.tracing import RowHistory
     from ticdc_consumer.commands.verify.report import TableReport
+    from ticdc_consumer.commands.verify.topics import Watching
     from ticdc_consumer.config.options import Settings
     from ticdc_consumer.cut.epoch import Epoch, Goal
     from ticdc_consumer.state.loading import LoadProgress
@@ -162,6 +165,133 @@ def verify(
     return verification.verify(settings, request)
 
 
+def verify_against(
+    settings: "Settings",
+    other: "Settings | str",
+    tables: Sequence[str] = (),
+    *,
+    changefeed: str = "",
+    most: int = 1_000,
+) -> Iterator["TableReport"]:
+    """A report of each table, compared with another target of the same upstream at one R. `other`
+    is that one's settings, or its URL, with the name of its `changefeed` if it has another. Raises
+    `Stop` where the two do not come to one R, `Unavailable`."""
+    from ticdc_consumer.commands.verify import against
+    from ticdc_consumer.commands.verify.same_state import Side
+    from ticdc_consumer.commands.verify.verification import Request
+
+    if isinstance(other, str):
+        theirs = against.other_side(settings, other, changefeed or settings.changefeed)
+    else:
+        theirs = Side(other)
+    return against.verify_against(settings, theirs, Request(most, tables=tables))
+
+
+def verify_topics(
+    settings: "Settings",
+    tables: Sequence[str] = (),
+    *,
+    at: int | None = None,
+    most: int = 1_000,
+    report: Callable[["LoadProgress | Epoch"], None] = lambda progress: None,
+    watching: "Watching" = lambda activity: nullcontext(),
+    stopped: Callable[[], bool] = lambda: False,
+) -> Iterator["TableReport"]:
+    """A report of each table, compared with what the topics give when they are replayed into a
+    SQLite file: from where they begin, or from the upstream's snapshot `at`, or from the dump. No
+    report comes once `stopped` says so. `report` gets how far the snapshot is loaded, then each cut
+    of the replay; `watching` is entered while it goes on, with what tells what it is at.
+
+    Raises `Stop` where the topics do not give the target's tables, `Unavailable`."""
+    from ticdc_consumer.commands.verify import topics
+    from ticdc_consumer.commands.verify.verification import Request
+
+    replaying = _Replay(report, watching, stopped)
+    request = Request(most, tables=tables)
+    by_topics = topics.verify_topics(
+        settings, request, topics.Replaying(replaying.load, replaying.replay, at)
+    )
+    return replaying.until_stopped(by_topics)
+
+
+class _Stopped(Exception):
+    """A replay ends before its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Replay:
+    report: Callable[["LoadProgress | Epoch"], None]
+    watching: "Watching"
+    stopped: Callable[[], bool]
+
+    def load(self, scratch: "Settings", at: int) -> None:
+        from ticdc_consumer.commands.load.loading import load
+
+        load(scratch, at, report=self.report, stopped=self.stopped)
+        self._go_on()
+
+    def replay(self, scratch: "Settings", until: int) -> None:
+        from ticdc_consumer.commands.run import Consumer
+        from ticdc_consumer.errors import Stop
+
+        consumer = Consumer(scratch)
+        consumer.publishes, consumer.also_stops = False, self.stopped
+        with self.watching(lambda: consumer.activity), consumer:
+            if not consumer.reaches(until):
+                raise Stop("they have no resolved ts at or above the target's R yet: try again")
+            for epoch in consumer.epochs(until):
+                self.report(epoch)
+        self._go_on()
+
+    def until_stopped(self, reports: Iterator["TableReport"]) -> Iterator["TableReport"]:
+        try:
+            for each in reports:
+                yield each
+                self._go_on()
+        except _Stopped:
+            return
+
+    def _go_on(self) -> None:
+        if self.stopped():
+            raise _Stopped
+
+
+@dataclass(frozen=True, slots=True)
+class RepairSql:
+    """`reports` have the tables as they are, `statements` the SQL that makes the target equal at
+    this R, with a comment for a table whose rows it cannot write. "" if nothing differs."""
+
+    reports: Sequence["TableReport"]
+    statements: str
+
+    @property
+    def equal(self) -> bool:
+        return all(report.equal for report in self.reports)
+
+
+def repair_sql(
+    settings: "Settings",
+    tables: Sequence[str] = (),
+    *,
+    most: int = 1_000,
+    sessions: int = 2,
+    report: Callable[["TableReport"], None] = lambda report: None,
+) -> RepairSql:
+    """Verifies, and gives the SQL that puts right what differs; nothing is changed. `report` gets
+    each table as soon as it is compared. Raises what `verify` does."""
+    from ticdc_consumer.commands.verify import verification
+    from ticdc_consumer.commands.verify.repair import RepairScript
+
+    script = RepairScript()
+    request = verification.Request(most, sessions, [script], tables)
+    reports = {}
+    for each in verification.verify(settings, request):
+        reports[each.subject] = each
+        report(each)
+    unequal = {each.table for each in reports.values() if each.differences}
+    return RepairSql([*reports.values()], script.text(unequal))
+
+
 @dataclass(frozen=True, slots=True)
 class Repaired:
     """`reports` have the tables as they are after the repair; `outcome` is what was done, None if
@@ -176,20 +306,79 @@ class Repaired:
 
 
 def repair(
-    settings: "Settings", tables: Sequence[str] = (), *, most: int = 1_000, sessions: int = 2
+    settings: "Settings",
+    tables: Sequence[str] = (),
+    *,
+    most: int = 1_000,
+    sessions: int = 2,
+    report: Callable[["RepairStep"], None] = lambda step: None,
 ) -> Repaired:
     """Verifies, has the rows that differ put right in a cut of the consumer that runs, or does it
-    where none runs, and verifies their tables again. Raises what `verify` does, and `Unavailable`
-    if the consumer takes the request not up."""
+    where none runs, and verifies their tables again. `report` gets each table when it is compared,
+    those that cannot be put right, what is asked for, what was done, and each table compared again.
+    Raises what `verify` does, and `Unavailable` if the consumer takes the request not up."""
     from ticdc_consumer.commands.repair.differing_keys import DifferingKeys
     from ticdc_consumer.commands.repair.verified import put_right
     from ticdc_consumer.commands.verify import verification
 
     differing = DifferingKeys()
     request = verification.Request(most, sessions, [differing], tables)
-    reports = {report.subject: report for report in verification.verify(settings, request)}
-    outcome = put_right(settings, request, reports, differing)
+    reports = {}
+    for each in verification.verify(settings, request):
+        reports[each.subject] = each
+        report(each)
+    outcome = put_right(settings, request, reports, differing, report)
     return Repaired([*reports.values()], outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """The checkpoint of a changefeed at R, `resolved_ts`. `document` is for JSON."""
+
+    changefeed: str
+    resolved_ts: int
+    document: Mapping[str, Any]
+
+
+def export_checkpoint(settings: "Settings") -> Exported:
+    """What `import_checkpoint` goes on from, in another target to which the tables were moved
+    without the `ticdc_*` tables. Raises `Stop` if there is no checkpoint, `Unavailable`."""
+    from ticdc_consumer.commands.export import exported
+    from ticdc_consumer.targets import open_target
+
+    opening = open_target(settings.target_url, to_look=True, changefeed=settings.changefeed)
+    with closing(opening) as target:
+        document = exported(target, settings)
+    return Exported(settings.changefeed, int(document["resolved_ts"]), document)
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """The changefeed goes on from R, `resolved_ts`."""
+
+    changefeed: str
+    resolved_ts: int
+
+
+def import_checkpoint(settings: "Settings", document: Mapping[str, Any]) -> Imported:
+    """Writes an exported document into the target, whose tables hold the rows of its R. That they
+    do is not checked: `verify` tells. Raises `Usage` for a document that is not this changefeed's,
+    `Stop` where the target has a checkpoint already or lacks a table, and for other settings;
+    nothing is written then."""
+    from ticdc_consumer.commands.export import imported
+    from ticdc_consumer.targets import open_target
+
+    with closing(open_target(settings.target_url, changefeed=settings.changefeed)) as target:
+        state = imported(target, settings, document)
+    return Imported(state.changefeed, state.resolved_ts)
+
+
+def inspect(settings: "Settings", topic: str, partition: int, offset: int) -> "Inspection":
+    """One message of a topic, decoded as a run does, and the error that a run would report. Raises
+    `Usage` for a message that is not there, `Stop` for such a topic, `Unavailable`."""
+    from ticdc_consumer.commands import inspect as one_message
+
+    return one_message.inspect(settings, topic, partition, offset)
 
 
 def trace(

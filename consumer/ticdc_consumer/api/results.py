@@ -1,14 +1,17 @@
 """The classes of what `commands`, `Consumer.activity` and `Epoch.ddls` give, for annotations."""
 
-from ticdc_consumer.api import Loaded, Repaired
+from ticdc_consumer.api import Exported, Imported, Loaded, Repaired, RepairSql
 from ticdc_consumer.commands.changefeeds import ChangefeedStatus, Ended
 from ticdc_consumer.commands.check.finding import Finding
+from ticdc_consumer.commands.inspect import Excerpt, Inspection
 from ticdc_consumer.commands.plan import PlannedCut, PlannedDdl, PlannedRows
+from ticdc_consumer.commands.repair.verified import RepairStep
 from ticdc_consumer.commands.trace.history import Entry, Expected
 from ticdc_consumer.commands.trace.row_in_target import RowInTarget
 from ticdc_consumer.commands.trace.tracing import LogPart, RowHistory, TraceRequest
 from ticdc_consumer.commands.verify.compare import Difference
 from ticdc_consumer.commands.verify.report import TableReport
+from ticdc_consumer.commands.verify.topics import Watching
 from ticdc_consumer.cut.epoch import Goal
 from ticdc_consumer.cut.read.row_key import RowKey, Texts
 from ticdc_consumer.cut.read.tracing import Observation, TraceReport
@@ -17,7 +20,7 @@ from ticdc_consumer.state.checkpoint import Position
 from ticdc_consumer.state.ledger import LedgerEntry, LedgerState
 from ticdc_consumer.state.loading import LoadProgress, TableProgress, TableState
 from ticdc_consumer.state.quarantine import SetAside
-from ticdc_consumer.state.repairs import RepairState
+from ticdc_consumer.state.repairs import RepairRequest, RepairState
 from ticdc_consumer.status.activity.activity import (
     CutActivity,
     ExecutorActivity,
@@ -44,10 +47,14 @@ __all__ = [
     "Difference",
     "Ended",
     "Entry",
+    "Excerpt",
     "ExecutorActivity",
     "Expected",
+    "Exported",
     "Finding",
     "Goal",
+    "Imported",
+    "Inspection",
     "LastDdl",
     "LedgerEntry",
     "LedgerState",
@@ -62,7 +69,10 @@ __all__ = [
     "PlannedDdl",
     "PlannedRows",
     "Position",
+    "RepairRequest",
+    "RepairSql",
     "RepairState",
+    "RepairStep",
     "Repaired",
     "RowHistory",
     "RowInTarget",
@@ -85,4 +95,5 @@ __all__ = [
     "TraceRequest",
     "Trouble",
     "VerifiedShare",
+    "Watching",
 ]

@@ -322,33 +322,25 @@ def _release(arguments: argparse.Namespace) -> int:
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    from ticdc_consumer.commands.export import exported
-    from ticdc_consumer.targets import open_target
-
     options = _options(arguments)
     if Path(arguments.file).exists():
         raise Usage(f"{arguments.file} exists already, and is not overwritten")
-    with closing(
-        open_target(options.target_url, to_look=True, changefeed=options.changefeed)
-    ) as target:
-        document = exported(target, options)
+    exported = api.export_checkpoint(options)
     with _new_file(arguments.file) as file:
-        json.dump(document, file, indent=1, ensure_ascii=False)
-    at = with_time(int(document["resolved_ts"]))
-    print_out(f"{arguments.file} is written: changefeed {options.changefeed} at R = {at}")
+        json.dump(exported.document, file, indent=1, ensure_ascii=False)
+    at = with_time(exported.resolved_ts)
+    print_out(f"{arguments.file} is written: changefeed {exported.changefeed} at R = {at}")
     return 0
 
 
 def _import(arguments: argparse.Namespace) -> int:
-    from ticdc_consumer.commands.export import document_of, imported
-    from ticdc_consumer.targets import open_target
+    from ticdc_consumer.commands.export import document_of
 
     options = _options(arguments)
     document = document_of(_text_of(arguments.file), arguments.file)
-    with closing(open_target(options.target_url, changefeed=options.changefeed)) as target:
-        state = imported(target, options, document)
+    state = api.import_checkpoint(options, document)
     print_out(
-        f"changefeed {options.changefeed} goes on from R = {with_time(state.resolved_ts)}, which is"
+        f"changefeed {state.changefeed} goes on from R = {with_time(state.resolved_ts)}, which is"
         " right only if the tables hold the rows of that R: prove it with `ticdc-consumer verify "
         "CONFIG`, go on with `ticdc-consumer run CONFIG`"
     )
@@ -363,10 +355,10 @@ def _init(arguments: argparse.Namespace) -> int:
 
 
 def _inspect(arguments: argparse.Namespace) -> int:
-    from ticdc_consumer.cli.one_message import as_json, as_text, inspect
+    from ticdc_consumer.cli.one_message import as_json, as_text
 
     of_message = arguments.topic, arguments.partition, arguments.offset
-    inspection = inspect(_options(arguments), *of_message)
+    inspection = api.inspect(_options(arguments), *of_message)
     if arguments.json:
         print_json(as_json(inspection))
     else:

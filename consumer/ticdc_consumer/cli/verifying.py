@@ -1,7 +1,7 @@
 """`verify`: what it compares, puts right and prints."""
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from threading import Event
 from typing import TextIO
@@ -9,30 +9,19 @@ from typing import TextIO
 from ticdc_encoder.counted import counted
 from ticdc_encoder.errors import visible
 
-from ticdc_consumer import config
+from ticdc_consumer import api
 from ticdc_consumer.cli.load_progress import LoadLines
 from ticdc_consumer.cli.masking import hide_secrets
 from ticdc_consumer.cli.output import print_out
 from ticdc_consumer.cli.progress import RunProgress
 from ticdc_consumer.cli.signals import end_by, stopping
-from ticdc_consumer.commands.load.loading import load
-from ticdc_consumer.commands.repair.differing_keys import DifferingKeys
-from ticdc_consumer.commands.repair.verified import Step, put_right
-from ticdc_consumer.commands.verify.against import other_side, verify_against
-from ticdc_consumer.commands.verify.repair import RepairScript
-from ticdc_consumer.commands.verify.report import (
-    Subject,
-    TableReport,
-    summary,
-    to_json,
-    to_text,
-)
-from ticdc_consumer.commands.verify.same_state import Side
+from ticdc_consumer.commands.repair.verified import RepairStep
+from ticdc_consumer.commands.verify.report import TableReport, summary, to_json, to_text
 from ticdc_consumer.commands.verify.textfile import TextFile
-from ticdc_consumer.commands.verify.topics import Replaying, verify_topics
-from ticdc_consumer.commands.verify.verification import Request, verify
 from ticdc_consumer.config.options import Settings
-from ticdc_consumer.errors import Stop, Usage
+from ticdc_consumer.cut.epoch import Epoch
+from ticdc_consumer.errors import Usage
+from ticdc_consumer.state.loading import LoadProgress
 from ticdc_consumer.state.repairs import RepairRequest, RepairState
 
 
@@ -46,26 +35,16 @@ class _Printing:
         if not self.json:
             print_out(text)
 
-    def compared(self, reports: Iterable[TableReport]) -> dict[Subject, TableReport]:
+    def compared(self, reports: Iterable[TableReport]) -> list[TableReport]:
         """Each report, printed as it comes."""
-        by_subject = {}
+        known = []
         for report in reports:
-            by_subject[report.subject] = report
-            self.say(to_text(report, self.show_values))
-        return by_subject
+            known.append(report)
+            self.tell(report)
+        return known
 
-    def tell(self, step: Step) -> None:
-        """What a repair comes to."""
-        match step:
-            case TableReport() if step.not_repaired:
-                self.say(visible(f"{step.name}: not repaired: {step.not_repaired}"))
-            case TableReport():
-                self.say(to_text(step, self.show_values))
-            case RepairRequest():
-                tables = counted(len(step.tables), "table")
-                self.say(f"to be put right: {counted(step.rows, 'row')} of {tables}")
-            case RepairState():
-                self.say(visible(str(step)))
+    def tell(self, report: TableReport) -> None:
+        self.say(to_text(report, self.show_values))
 
     def end(self, reports: Sequence[TableReport], outcome: RepairState | None = None) -> None:
         """The sum, or the document; and the metrics."""
@@ -83,83 +62,125 @@ def verified(options: Settings, arguments: argparse.Namespace, script: TextIO | 
     path = arguments.metrics_file
     file = TextFile(path, options.changefeed) if path else None
     printing = _Printing(arguments.json, arguments.show_values, file)
+    reports: Sequence[TableReport]
+    outcome: RepairState | None = None
     if arguments.against or arguments.topics:
-        return _against(options, arguments, printing)
-    if arguments.at is not None:
+        reports = _against(options, arguments, printing)
+    elif arguments.at is not None:
         raise Usage("--at is the timestamp from which --topics begins: give both, or neither")
-    differing, statements = DifferingKeys(), RepairScript()
-    collectors = [differing] * arguments.repair + [statements] * (script is not None)
-    request = Request(arguments.most, arguments.sessions, collectors, arguments.table)
-    reports = printing.compared(verify(options, request))
+    else:
+        reports, outcome = _with_upstream(options, arguments, script, printing)
+    printing.end(reports, outcome)
+    return all(report.equal for report in reports)
+
+
+def _with_upstream(
+    options: Settings,
+    arguments: argparse.Namespace,
+    script: TextIO | None,
+    printing: _Printing,
+) -> tuple[Sequence[TableReport], RepairState | None]:
+    tables, most, sessions = arguments.table, arguments.most, arguments.sessions
+    if arguments.repair:
+        steps = _Steps(printing)
+        repaired = api.repair(options, tables, most=most, sessions=sessions, report=steps.report)
+        return repaired.reports, repaired.outcome
     if script is not None:
-        statements.write(script, {each.table for each in reports.values() if each.differences})
-    outcome = None
-    if arguments.repair and not _equal(reports.values()):
-        printing.say(summary([*reports.values()]))
-        outcome = put_right(options, request, reports, differing, printing.tell)
-    printing.end([*reports.values()], outcome)
-    return _equal(reports.values())
+        repair = api.repair_sql(options, tables, most=most, sessions=sessions, report=printing.tell)
+        script.write(repair.statements)
+        script.flush()
+        return repair.reports, None
+    reports = api.verify(options, tables, most=most, sessions=sessions)
+    return printing.compared(reports), None
 
 
-def _against(options: Settings, arguments: argparse.Namespace, printing: _Printing) -> bool:
+class _Steps:
+    """Prints what a repair comes to, and the sum of what was found before it."""
+
+    def __init__(self, printing: _Printing) -> None:
+        self._printing = printing
+        self._found: list[TableReport] | None = []
+
+    def report(self, step: RepairStep) -> None:
+        match step:
+            case TableReport() if step.not_repaired:
+                self._sum_up()
+                self._printing.say(visible(f"{step.name}: not repaired: {step.not_repaired}"))
+            case TableReport():
+                self._printing.tell(step)
+                if self._found is not None:
+                    self._found.append(step)
+            case RepairRequest():
+                self._sum_up()
+                tables = counted(len(step.tables), "table")
+                rows = counted(step.rows, "row")
+                self._printing.say(f"to be put right: {rows} of {tables}")
+            case RepairState():
+                self._printing.say(visible(str(step)))
+
+    def _sum_up(self) -> None:
+        if self._found is not None:
+            self._printing.say(summary(self._found))
+            self._found = None
+
+
+def _against(
+    options: Settings, arguments: argparse.Namespace, printing: _Printing
+) -> list[TableReport]:
     """Whether another target holds the same, or what the topics give."""
     if arguments.repair or arguments.repair_sql:
         raise Usage(
             "--against and --topics cannot tell which side is right: repair by the upstream, "
             "without them"
         )
-    request = Request(arguments.most, tables=arguments.table)
     if arguments.topics:
-        reports = _topics(options, request, arguments.at, printing)
-    else:
-        reports = printing.compared(verify_against(options, _other(options, arguments), request))
-    printing.end([*reports.values()])
-    return _equal(reports.values())
+        return _topics(options, arguments, printing)
+    other = _other(options, arguments)
+    return printing.compared(
+        api.verify_against(
+            options,
+            other,
+            arguments.table,
+            changefeed=arguments.against_changefeed or "",
+            most=arguments.most,
+        )
+    )
 
 
 def _topics(
-    options: Settings, request: Request, at: int | None, printing: _Printing
-) -> dict[Subject, TableReport]:
-    from ticdc_consumer.commands.run import Consumer
-
+    options: Settings, arguments: argparse.Namespace, printing: _Printing
+) -> list[TableReport]:
     stop, lines, progress = Event(), LoadLines(), RunProgress()
+
+    def report(step: LoadProgress | Epoch) -> None:
+        if isinstance(step, Epoch):
+            progress.report(step)
+        else:
+            lines.report(step)
+
     with stopping(stop.set) as signals:
-
-        def require_none() -> None:
-            if signals:
-                end_by(signals[0])
-
-        def copy(scratch: Settings, at: int) -> None:
-            load(scratch, at, report=lines.report, stopped=stop.is_set)
-            require_none()
-
-        def replay(scratch: Settings, until: int) -> None:
-            consumer = Consumer(scratch)
-            consumer.publishes, consumer.also_stops = False, stop.is_set
-            with progress.watching(lambda: consumer.activity), consumer:
-                if not consumer.reaches(until):
-                    raise Stop("they have no resolved ts at or above the target's R yet: try again")
-                for epoch in consumer.epochs(until):
-                    progress.report(epoch)
-            require_none()
-
-        def reports() -> Iterator[TableReport]:
-            for report in verify_topics(options, request, Replaying(copy, replay, at)):
-                yield report
-                require_none()
-
-        return printing.compared(reports())
+        reports = printing.compared(
+            api.verify_topics(
+                options,
+                arguments.table,
+                at=arguments.at,
+                most=arguments.most,
+                report=report,
+                watching=progress.watching,
+                stopped=stop.is_set,
+            )
+        )
+        if signals:
+            end_by(signals[0])
+    return reports
 
 
-def _other(options: Settings, arguments: argparse.Namespace) -> Side:
+def _other(options: Settings, arguments: argparse.Namespace) -> Settings | str:
+    """The other target: its settings, or its URL."""
     if "://" not in arguments.against:
-        other = config.Settings.read(arguments.against, [])
+        other = Settings.read(arguments.against)
         hide_secrets(other)
-        return Side(other)
-    hide_secrets(replace(options, target_url=arguments.against))
-    changefeed = arguments.against_changefeed or options.changefeed
-    return other_side(options, arguments.against, changefeed)
-
-
-def _equal(reports: Iterable[TableReport]) -> bool:
-    return all(report.equal for report in reports)
+        return other
+    url: str = arguments.against
+    hide_secrets(replace(options, target_url=url))
+    return url

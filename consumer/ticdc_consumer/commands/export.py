@@ -42,7 +42,7 @@ TABLES = (CHECKPOINT, OFFSET, LEDGER, DEFINITION, SCHEMA, KEPT, QUARANTINE)
 EXACT_IN_JSON = 1 << 53
 """Integers above are texts: jq and JavaScript round such numbers."""
 
-Document = dict[str, Any]
+Document = Mapping[str, Any]
 
 
 def exported(target: Target, options: Settings) -> Document:
@@ -163,7 +163,7 @@ def _destinations(
 
 def _checked(document: Document, options: Settings) -> dict[str, list[dict[str, Any]]]:
     """The rows of each table, as they are stored. Raises `Usage`."""
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
+    if not isinstance(document, Mapping) or document.get("format") != FORMAT:
         raise Usage("this is not what `ticdc-consumer export` writes")
     if document.get("version") != STATE_VERSION:
         raise Usage(

@@ -393,12 +393,18 @@ class Reader:
         budget = self._options.memory_budget
         fits = self._estimates.fit_memory(cut.messages, budget)
         if fits and self._is_small(cut.offsets):
-            gathered = gather_here(job(True), shares(cut, 1)[0])
+            gathered = self._gather_here(cut, job(True))
             if not gathered.report.too_large:
                 return gathered
             self._estimate(gathered.report)
             fits = budget > SMALL_BYTES
         return self._gather_by_spark(cut, job(False), fits)
+
+    def _gather_here(self, cut: Cut, job: ReadJob) -> Gathered:
+        try:
+            return gather_here(job, shares(cut, 1)[0], self.monitor.reads_by)
+        finally:
+            self.monitor.reads(1.0)  # and what was read is not held for it
 
     def _gather_by_spark(self, cut: Cut, job: ReadJob, fits: bool) -> Gathered:
         """Folded by the driver if the facts should fit its memory, else by Spark's shuffle; also if
@@ -411,6 +417,7 @@ class Reader:
             spark = self._spark.session(why)
         one_task = cut.offsets * self.source.rows_per_offset <= SMALL
         groups = shares(cut, 1 if one_task else cores(spark), self._is_divisible(job))
+        self.monitor.reads(0.0)
         with reporting(spark, len(groups), self.monitor.reads):
             return self._gather_groups(spark, cut, job, groups, fits)
 

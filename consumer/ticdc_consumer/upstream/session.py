@@ -77,7 +77,7 @@ class UpstreamSession:
 
     @classmethod
     def open(cls, url: str, snapshot_ts: int | None = None) -> "UpstreamSession":
-        session = cls(connect(engine_of(sa.make_url(url))), snapshot_ts)
+        session = cls(connect(engine_of(sa.make_url(url)), "[source] upstream"), snapshot_ts)
         try:
             session._driver().decoders = {}
             session.query(_SETTINGS)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from support.brokers import Kafka
 from ticdc_consumer.cli import main
-from ticdc_consumer.cli.one_message import Excerpt, _faults
+from ticdc_consumer.commands.inspect import Excerpt, _faults
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.event import RowChange, Transaction
 from ticdc_encoder.formats.compression import deflate

@@ -10,7 +10,7 @@ from ticdc_consumer.commands.verify.verification import Request, verify
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.state.repairs import RepairRequest, RepairState
 
-Step = TableReport | RepairRequest | RepairState
+RepairStep = TableReport | RepairRequest | RepairState
 
 
 def put_right(
@@ -18,7 +18,7 @@ def put_right(
     request: Request,
     reports: dict[Subject, TableReport],
     differing: DifferingKeys,
-    tell: Callable[[Step], None] = lambda step: None,
+    tell: Callable[[RepairStep], None] = lambda step: None,
 ) -> RepairState | None:
     """Has the rows that differ put right, and compares their tables again, into `reports`. `tell`
     gets the tables that cannot be, what is asked for, what was done, and each table after it. None

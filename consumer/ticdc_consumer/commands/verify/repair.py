@@ -3,7 +3,7 @@ upstream at R - 1 inserted."""
 
 from collections.abc import Collection, Sequence
 from threading import Lock
-from typing import Protocol, TextIO
+from typing import Protocol
 
 from ticdc_consumer.commands.verify.compare import Difference, Outcome
 from ticdc_consumer.commands.verify.keys import canonical_keys, key_arrays, rows_of
@@ -62,10 +62,9 @@ class RepairScript:
         with self._lock:
             self._tables[pair.table.schema, pair.table.name] = "\n".join(lines) + "\n\n"
 
-    def write(self, file: TextIO, unequal: Collection[TableName]) -> None:
+    def text(self, unequal: Collection[TableName]) -> str:
         """Those of these tables."""
-        file.writelines(text for name, text in self._tables.items() if name in unequal)
-        file.flush()
+        return "".join(text for name, text in self._tables.items() if name in unequal)
 
 
 def _statements(

@@ -6,7 +6,7 @@ target's R while that goes on; then the target's state is held, and what has com
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,6 +23,7 @@ from ticdc_consumer.errors import Stop
 from ticdc_consumer.source import PATIENCE, open_source
 from ticdc_consumer.source.log import gaps_of_whole, require, survey
 from ticdc_consumer.state.store import Store
+from ticdc_consumer.status.activity.activity import Activity
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.upstream.origin import origin_of
 
@@ -38,6 +39,10 @@ NAMES = Names(
     "the replay",
     lacks=f"does not have it, since the topics hold no CREATE TABLE of it: {SNAPSHOT}",
 )
+
+
+Watching = Callable[[Callable[[], Activity]], AbstractContextManager[object]]
+"""What is entered while a consumer goes on, with what tells what it is at."""
 
 
 @dataclass(frozen=True, slots=True)

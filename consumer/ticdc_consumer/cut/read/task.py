@@ -7,7 +7,7 @@ publishes.
 """
 
 import gc
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import compress
 
 import pyarrow as pa
@@ -50,6 +50,9 @@ MOST_CORRUPTED = 10
 """Rows that a task reports one by one."""
 
 
+Begun = Callable[[Callable[[], float]], None]
+
+
 class Reading:
     """One task's share of a cut: messages in, facts out."""
 
@@ -74,6 +77,7 @@ class Reading:
         self.report = Report()
         self.progress: dict[TopicPartition, PartitionProgress] = {}
         self._together = BATCH
+        self._offsets = sum(end - start for _, start, end in spans)
         for number, start, end in spans:
             name = job.partitions[number]
             is_last = end >= job.ends[name]
@@ -82,6 +86,11 @@ class Reading:
     @property
     def done(self) -> bool:
         return all(progress.done for progress in self.progress.values())
+
+    def share(self) -> float:
+        """How much is read, 0 to 1; any thread may ask."""
+        left = sum(each.end - each.position for each in self.progress.values() if not each.done)
+        return 1.0 - left / self._offsets if self._offsets else 1.0
 
     def feed_records(self, progress: PartitionProgress, records: Records) -> None:
         """Reads records of one partition in their order, up to the mark that ends the cut. Raises
@@ -417,8 +426,11 @@ def _size(row: Row | None) -> int:
     return sum(len(v) if isinstance(v, str | bytes) else 8 for v in (row or {}).values())
 
 
-def read(job: ReadJob, spans: Sequence[Span]) -> Iterator[pa.RecordBatch]:
-    """Reads these spans, of different partitions; yields facts, then the report.
+def read(
+    job: ReadJob, spans: Sequence[Span], begun: Begun = lambda share: None
+) -> Iterator[pa.RecordBatch]:
+    """Reads these spans, of different partitions; yields facts, then the report. `begun` gets what
+    tells the share that is read.
 
     An error is a part of the report, ours or not: Spark would try the task again, and hide the
     message.
@@ -430,6 +442,7 @@ def read(job: ReadJob, spans: Sequence[Span]) -> Iterator[pa.RecordBatch]:
         _report(failed, error)
         yield pack(failed)
         return
+    begun(reading.share)
     failpoints.hit("S4")
     # Hundreds of thousands of tuples that no cycle holds: the collector would only walk over them.
     collects = gc.isenabled()

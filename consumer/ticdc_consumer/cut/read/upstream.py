@@ -93,7 +93,7 @@ class Snapshots:
 
     def connect(self) -> sa.Connection:
         if self._connection is None:
-            connection = self._connection = connect(self._engine)
+            connection = self._connection = connect(self._engine, "[source] upstream")
             connection.exec_driver_sql("SET SESSION time_zone = '+00:00'")
         return self._connection
 

@@ -13,7 +13,7 @@ from ticdc_consumer.cut.read.facts import REPORT
 from ticdc_consumer.cut.read.job import ReadJob
 from ticdc_consumer.cut.read.report import Report, TableCounts, unpack
 from ticdc_consumer.cut.read.staging import STAGE
-from ticdc_consumer.cut.read.task import read
+from ticdc_consumer.cut.read.task import Begun, read
 from ticdc_consumer.cut.reconcile.chunks import Clash
 from ticdc_consumer.cut.reconcile.fold import by_table, fold
 from ticdc_consumer.cut.reconcile.net_change import (
@@ -87,10 +87,11 @@ class Gathered:
             self.spilled = None
 
 
-def gather_here(job: ReadJob, spans: Sequence[Span]) -> Gathered:
-    """Reads a cut's partitions with one task, in this process: the same task as Spark's. Sets
-    `report.too_large` and raises as `of_tasks` does."""
-    return of_tasks(job, pa.Table.from_batches(read(job, spans)))
+def gather_here(job: ReadJob, spans: Sequence[Span], begun: Begun = lambda share: None) -> Gathered:
+    """Reads a cut's partitions with one task, in this process: the same task as Spark's. `begun`
+    gets what tells the share that is read. Sets `report.too_large` and raises as `of_tasks`
+    does."""
+    return of_tasks(job, pa.Table.from_batches(read(job, spans, begun)))
 
 
 def of_tasks(job: ReadJob, sent: pa.Table) -> Gathered:

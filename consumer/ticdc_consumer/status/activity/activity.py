@@ -80,8 +80,8 @@ class PartitionActivity:
 @dataclass(frozen=True, slots=True)
 class CutActivity:
     """The cut that is applied, or else read: its range, about how many messages it has, how many
-    of these Spark's tasks have read (the driver reads small cuts at once), and how many of its rows
-    are loaded. `spilled` says that it did not fit `limits.memory_budget`."""
+    of these have been read, and how many of its rows are loaded. `spilled` says that it did not fit
+    `limits.memory_budget`."""
 
     begin_ts: int
     end_ts: int

@@ -90,7 +90,7 @@ class Monitor:
         self._retry: Trouble | None = None
         self._error: Trouble | None = None
         self._newest_message: float | None = None
-        self._share_read = 0.0
+        self._share_read: Callable[[], float] = lambda: 0.0
         self._source: Trouble | None = None
         self._paces: deque[Pace] = deque()
         self._executors: ExecutorActivity | None = None
@@ -154,11 +154,15 @@ class Monitor:
     ) -> None:
         """A cut is there to be read, and what was listed for it."""
         self._ends, self._marks, self._read = ends, marks, cut
-        self._share_read = 0.0
+        self.reads(0.0)
         self._base = _Entered("planning", "", time.time())
 
     def reads(self, share: float) -> None:
         """So much of the cut that is read has been, 0 to 1."""
+        self._share_read = lambda: share
+
+    def reads_by(self, share: Callable[[], float]) -> None:
+        """The same, asked whenever a client looks, until `reads` tells."""
         self._share_read = share
 
     def applies(self, cut: CutActivity) -> None:
@@ -336,7 +340,7 @@ class Monitor:
             self.failed(error)
 
     def _read_of(self, cut: CutActivity) -> int:
-        share = self._share_read if cut is self._read else 1.0
+        share = self._share_read() if cut is self._read else 1.0
         return round(share * cut.messages)
 
     # --- looking at it -------------------------------------------------------------------------

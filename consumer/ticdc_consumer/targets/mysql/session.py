@@ -23,7 +23,15 @@ from ticdc_consumer.targets.layout import (
     TargetName,
     TargetTable,
 )
-from ticdc_consumer.targets.mysql import alter, beside, catalog, generated, types, under_way
+from ticdc_consumer.targets.mysql import (
+    alter,
+    beside,
+    catalog,
+    generated,
+    proxy,
+    types,
+    under_way,
+)
 from ticdc_consumer.targets.mysql import blockers as waits
 from ticdc_consumer.targets.mysql import create as new_tables
 from ticdc_consumer.targets.mysql import errors as refusals
@@ -99,10 +107,17 @@ def engine_of(url: sa.URL) -> sa.Engine:
     )
 
 
-def connect(engine: sa.Engine) -> sa.Connection:
-    """Raises `Unavailable`."""
+def connect(engine: sa.Engine, setting: str = "[target] url") -> sa.Connection:
+    """A session of the server that `setting` leads to. Raises `Unavailable`, and `Usage` for a
+    proxy that does not give it one of its own."""
     try:
-        return engine.connect()
+        connection = engine.connect()
+        try:
+            proxy.require_own_session(connection, engine.connect, setting)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
     except (sa.exc.DBAPIError, pymysql.err.MySQLError, RuntimeError) as error:
         # A RuntimeError names the package that an authentication method needs.
         driver = original(error)

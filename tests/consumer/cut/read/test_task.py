@@ -1,8 +1,8 @@
 """What one task reads, literally."""
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import pytest
 from support.both_paths import (
@@ -26,6 +26,7 @@ from ticdc_consumer.cut.reconcile.gathered import gather_here
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.protocols.schemas import SchemaKey
 from ticdc_consumer.source import ProgressT, Receiver
+from ticdc_consumer.source.marks import Span
 from ticdc_consumer.source.records import Records
 from ticdc_consumer.targets.layout import TableName
 from ticdc_encoder.column import Column, ColumnType
@@ -75,6 +76,36 @@ class OneByOne:
         for offset, value in enumerate(self.values):
             receiver.feed(progress, None, value, offset, 0)
             yield
+
+
+@dataclass(frozen=True)
+class Looking(OneByOne):
+    """Notes the share that is read after each step."""
+
+    shares: list[Callable[[], float]] = field(default_factory=list)
+    seen: list[float] = field(default_factory=list)
+
+    def read(self, receiver: Receiver[ProgressT], size: int) -> Iterator[None]:
+        for _ in super().read(receiver, size):
+            self.seen.extend(share() for share in self.shares)
+            yield
+
+
+@pytest.mark.parametrize(
+    ("values", "seen"),
+    [
+        ([row(1), row(2), row(3), row(4)], [0.25, 0.5, 0.75, 1.0]),
+        ([row(1), mark(1 << 62)], [0.25, 1.0]),
+    ],
+    ids=["up to the listed end", "up to a mark before it"],
+)
+def test_whoever_looks_sees_the_share_that_is_read(
+    values: Sequence[bytes], seen: Sequence[float]
+) -> None:
+    source = Looking(values)
+    job = replace(job_of(OPTIONS, tables_in(decoded(OPTIONS, [(None, row(1))]))), source=source)
+    list(read(job, [Span(0, 0, 4)], source.shares.append))
+    assert source.seen == seen
 
 
 def what_is_read(knows_the_table: bool) -> tuple[int, Report]:

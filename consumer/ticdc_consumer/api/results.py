@@ -20,7 +20,7 @@ from ticdc_consumer.state.checkpoint import Position
 from ticdc_consumer.state.ledger import LedgerEntry, LedgerState
 from ticdc_consumer.state.loading import LoadProgress, TableProgress, TableState
 from ticdc_consumer.state.quarantine import SetAside
-from ticdc_consumer.state.repairs import RepairRequest, RepairState
+from ticdc_consumer.state.repairs import RepairRequest, RepairState, TableKeys
 from ticdc_consumer.status.activity.activity import (
     CutActivity,
     ExecutorActivity,
@@ -84,6 +84,7 @@ __all__ = [
     "StageSeconds",
     "Status",
     "StoredActivity",
+    "TableKeys",
     "TableProgress",
     "TableReport",
     "TableState",

@@ -99,7 +99,7 @@ class _Steps:
 
     def __init__(self, printing: _Printing) -> None:
         self._printing = printing
-        self._found: list[TableReport] | None = []
+        self._compared: list[TableReport] | None = []
 
     def report(self, step: RepairStep) -> None:
         match step:
@@ -108,8 +108,8 @@ class _Steps:
                 self._printing.say(visible(f"{step.name}: not repaired: {step.not_repaired}"))
             case TableReport():
                 self._printing.tell(step)
-                if self._found is not None:
-                    self._found.append(step)
+                if self._compared is not None:
+                    self._compared.append(step)
             case RepairRequest():
                 self._sum_up()
                 tables = counted(len(step.tables), "table")
@@ -119,9 +119,9 @@ class _Steps:
                 self._printing.say(visible(str(step)))
 
     def _sum_up(self) -> None:
-        if self._found is not None:
-            self._printing.say(summary(self._found))
-            self._found = None
+        if self._compared is not None:
+            self._printing.say(summary(self._compared))
+            self._compared = None
 
 
 def _against(

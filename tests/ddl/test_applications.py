@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from support import applications, brokers
-from support.applications import PREFIX, Point, Recorder, statements
+from ddl import recorded_applications as applications
+from ddl.recorded_applications import PREFIX, Point, Recorder, statements
+from support import brokers
 from support.databases import fresh_database
 from support.golden_run import Own, Place, differences
 from support.golden_snapshot import RecordedTable

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from decimal import Context, Decimal
 
 import pytest
+from ddl.judge import REFERENCE, check
 from support.canonical_rows import created, load
 from support.databases import fresh_database
-from support.ddl_judge import REFERENCE, check
 from support.server_address import server_address
 from support.tidb_answers import CHANGED, REFUSED, Answer, answers
 from ticdc_consumer.errors import Stop

@@ -8,14 +8,14 @@ from random import Random
 
 import pytest
 import sqlalchemy as sa
-from support.databases import fresh_database
-from support.generated_columns import (
+from ddl.random_expressions import (
     ColumnJudge,
     Expressions,
     Judged,
     assert_computed,
     reason,
 )
+from support.databases import fresh_database
 from support.server_address import server_address
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.mysql.generated import FUNCTIONS, TEMPLATES

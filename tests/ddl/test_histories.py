@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from ddl.judge import History, Judge, Verdict, check, play
 from support.databases import fresh_database
-from support.ddl_judge import History, Judge, Verdict, check, play
 from support.server_address import server_address
 from ticdc_consumer.targets import open_target
 from ticdc_encoder.sql.parser import parse_create_table

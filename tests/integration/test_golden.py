@@ -16,10 +16,10 @@ from itertools import combinations, product
 from typing import NamedTuple
 
 import pytest
+from integration.golden_made import WITHOUT_PRIMARY_KEY, made
 from pyspark.sql import SparkSession
 from support import brokers
 from support.golden import scenario
-from support.golden_made import WITHOUT_PRIMARY_KEY, made
 from support.golden_run import Own, Place, consumer_of, differences, protocol_of, run_to, send
 from support.registry_server import served
 from ticdc_consumer.cut import cut_reader

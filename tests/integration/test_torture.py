@@ -18,7 +18,8 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from support import brokers, torture_log
+from integration import applied_log
+from support import brokers
 from support.torture_driver import Driver, children
 from support.torture_upstream import PARTITIONS, History, Upstream, history
 from ticdc_consumer import config
@@ -119,7 +120,7 @@ class Bench:
 
     def log_steps(self) -> None:
         """From here on, triggers log what is done."""
-        torture_log.create(self.engine, self.tables.tables)
+        applied_log.create(self.engine, self.tables.tables)
         self._logged = True
 
     def driver(self, spark: bool, failpoint: str | None = None, until: int | None = None) -> Driver:
@@ -152,7 +153,7 @@ class Bench:
         differing = {name: self.tables.compare(sent.shop, name) for name in TABLES}
         assert differing == {name: [] for name in TABLES}
         if self._logged:
-            assert torture_log.differences(self.engine, sent.steps) == []
+            assert applied_log.differences(self.engine, sent.steps) == []
 
     def await_progress(self, driver: Driver) -> None:
         """Returns when the driver has committed something, or ended."""
@@ -305,7 +306,7 @@ def test_the_log_of_steps_shows_every_mistake(sqlite_url: str, mistake: str) -> 
                     dict(zip(("n", "tbl", "k", "op", "r"), (number, *step, before), strict=True)),
                 )
             before = commit_ts + 1
-    assert torture_log.differences(engine, steps) == []
+    assert applied_log.differences(engine, steps) == []
     with engine.begin() as connection:
         assert connection.exec_driver_sql(mistake).rowcount == 1
-    assert torture_log.differences(engine, steps) != []
+    assert applied_log.differences(engine, steps) != []

@@ -9,9 +9,7 @@ from random import Random
 from typing import Any, Literal
 
 import pytest
-from pyspark.sql import SparkSession
-from support import brokers
-from support.histories import (
+from integration.key_histories import (
     BASE,
     STEPS,
     TABLES,
@@ -26,6 +24,8 @@ from support.histories import (
     topic_of,
     versions,
 )
+from pyspark.sql import SparkSession
+from support import brokers
 from support.local_spark import LocalSpark
 from support.registry_server import served
 from ticdc_consumer.commands.run import Consumer

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from confluent_kafka.admin import AclOperation  # type: ignore[attr-defined]
+from integration.expired_certificate import expired
 from pyspark.sql import SparkSession
 from support import brokers
 from support.diagnoses import (
@@ -25,7 +26,6 @@ from support.diagnoses import (
     running,
     seconds_ago,
 )
-from support.expired_certificate import expired
 from support.registry_server import served
 from support.server_address import server_address
 from support.small_disk import small_disk

@@ -25,16 +25,17 @@ def made_by(variant: Variant) -> Any:
 
 
 def replayed(
-    variant: Variant, registry: Registry | None = None, config: Any = None
+    variant: Variant, registry: Registry | None = None, config: Any = None, made: Any = None
 ) -> tuple[list[Message], list[str]]:
-    """The scenario through a changefeed of ours, and why rows could not be sent. Open batches are
-    cut where the golden data's were: where 64 rows are pending, at each DDL and resolved ts."""
+    """The scenario through a changefeed of ours, whose version and architecture is `made`, and why
+    rows could not be sent. Open batches are cut where the golden data's were: where 64 rows are
+    pending, at each DDL and resolved ts."""
     changefeed = Changefeed(
         variant.sink_uri,
         variant.config_toml if config is None else config,
         time_zone=variant.server_tz,
         registry=registry,
-        **made_by(variant),
+        **(made or made_by(variant)),
     )
     messages: list[Message] = []
     refused: list[str] = []

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
+from support import golden_replay
 from support.golden import Variant, scenario
-from support.golden_changes import happened
 from ticdc_encoder.changefeed import Changefeed
 from ticdc_encoder.changefeed.split import mysql_split_mode
 from ticdc_encoder.errors import ConfigError, DefinitionError
-from ticdc_encoder.event import Ddl, Resolved, RowChange, Table, Transaction, Value
+from ticdc_encoder.event import Ddl, RowChange, Table, Transaction, Value
 from ticdc_encoder.formats import FORMATS
 from ticdc_encoder.formats.registry import MemoryRegistry
 from ticdc_encoder.message import Message
@@ -31,33 +31,10 @@ def variants(*scenarios: str) -> list[Variant]:
 
 
 def replayed(variant: Variant) -> list[Message]:
-    """The scenario through a changefeed of ours, open batches cut where the golden data's were:
-    where 64 rows are pending, and (as a changefeed does itself) at each DDL and resolved ts."""
-    changefeed = Changefeed(
-        variant.sink_uri,
-        variant.config_toml,
-        time_zone=variant.server_tz,
-        **(CLASSIC if variant.name.startswith("classic.") else NEW),
-    )
-    messages: list[Message] = []
-    pending, splits = 0, "output-raw-change-event = true" not in variant.config_toml
-    for event in happened(variant.scenario):
-        match event:
-            case Transaction():
-                messages += changefeed.encode(event)
-                pending += sum(
-                    1 + (splits and change.key_changed is not None) for change in event.changes
-                )
-                if pending >= 64:
-                    messages += changefeed.flush()
-                    pending = 0
-            case Ddl():
-                messages += changefeed.ddl(event)
-                pending = 0
-            case Resolved():
-                messages += changefeed.resolve(event.resolved_ts)
-                pending = 0
-    return messages + changefeed.flush()
+    made = CLASSIC if variant.name.startswith("classic.") else NEW
+    messages, refused = golden_replay.replayed(variant, made=made)
+    assert refused == []
+    return messages
 
 
 def comparable(message: Message) -> tuple[bytes | None, bytes | None]:

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 import sqlalchemy as sa
+from support.canonical_rows import load
 from ticdc_consumer.cut.read import upstream
 from ticdc_consumer.targets.schema.generated import virtual_columns
 from ticdc_consumer.targets.target import Target
@@ -15,8 +16,6 @@ from ticdc_encoder.column import Column
 from ticdc_encoder.event import Row, Table
 from ticdc_encoder.sql.parser import parse_create_table
 from ticdc_encoder.values import canonical
-
-from support.canonical_rows import load
 
 DOCUMENTS = (
     "null",

@@ -4,9 +4,8 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
-from ticdc_encoder.testing.shop import TABLES
-
 from support.torture_upstream import Step
+from ticdc_encoder.testing.shop import TABLES
 
 OPERATIONS = {"INSERT": ("I", "NEW"), "UPDATE": ("U", "NEW"), "DELETE": ("D", "OLD")}
 

@@ -13,6 +13,10 @@ from random import Random
 from typing import Any
 
 import sqlalchemy as sa
+from ddl.random_ddl import NAMES, ROOM, SEQUENCE, VIEW, Histories, Statement
+from support.canonical_rows import load
+from support.world import World, lay_out
+from support.world_run import Run
 from ticdc_consumer.cut.read import upstream
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets import open_target
@@ -25,11 +29,6 @@ from ticdc_encoder.sql.parser import parse_create_table, parse_ddl
 from ticdc_encoder.sql.statements import AlterTable
 from ticdc_encoder.sql.words import restored
 from ticdc_encoder.values import canonical
-
-from support.canonical_rows import load
-from support.ddl_histories import NAMES, ROOM, SEQUENCE, VIEW, Histories, Statement
-from support.world import World, lay_out
-from support.world_run import Run
 
 SCHEMA = "w"
 BEGIN = 1714885505

@@ -4,10 +4,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
 
+from ddl.random_columns import CHANGES, TYPES, named, values
 from ticdc_encoder.column import Column, Index
 from ticdc_encoder.event import Table
-
-from support.ddl_columns import CHANGES, TYPES, named, values
 
 NAMES = ("a", "b", "c")
 ROOM = "d"

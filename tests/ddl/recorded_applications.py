@@ -13,13 +13,12 @@ from typing import Any
 
 import pymysql  # type: ignore[import-untyped]
 import sqlalchemy as sa
-from ticdc_encoder.event import Ddl
-
-from support.ddl_judge import Held, changes, held
+from ddl.judge import Held, changes, held
 from support.golden import Contents, Scenario, State, TableVersion
 from support.shapes import Key
 from support.torture_topics import Feed
 from support.upstream_tidb import Upstream
+from ticdc_encoder.event import Ddl
 
 FOLDER = Path(__file__).resolve().parent.parent / "ddl" / "applications"
 NAMES = tuple(sorted(file.stem for file in FOLDER.glob("*.sql")))

@@ -5,10 +5,9 @@ which is held to the golden ones byte for byte, makes them of the same changes."
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ticdc_encoder.formats.registry import MemoryRegistry, SchemaId
-
 from support.golden import Variant
 from support.golden_replay import replayed
+from ticdc_encoder.formats.registry import MemoryRegistry, SchemaId
 
 WITHOUT_PRIMARY_KEY = {
     "keys": ("keysdb.uknn", "keysdb.uknn2", "keysdb.uknull", "keysdb.nokey"),

@@ -47,7 +47,7 @@ docs: setup  ## the documentation site, into build/site; warnings and broken lin
 pictures: setup  ## the pictures of the documents, from runs of the demo; needs chromium, 3 minutes
 	@PYTHONPATH=tests $(PYTHON) docs/pictures.py
 
-test: setup  ## all tests, on all cores; a server is used where its variable is set (tests/conftest.py)
+test: setup  ## the tests, on all cores; ARGS=--all for the longest, too; servers: tests/conftest.py
 	@$(PYTHON) -m pytest -n auto --dist loadgroup $(ARGS)
 
 test-fast: setup  ## the tests without Spark, brokers and servers; about a minute

@@ -53,6 +53,7 @@ FAMILY = re.compile(r"(?<=[\[-])(mariadb|mysql|tidb)(?=[\]-])")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="every variant, every kill; for hours")
+    parser.addoption("--all", action="store_true", help="also the longest tests of the whole tree")
     parser.addoption("--fast", action="store_true", help="without Spark, brokers and servers")
     text = "what is to hold on MariaDB, MySQL and TiDB is tried on one of them, in turn"
     parser.addoption("--in-turn", action="store_true", help=text)
@@ -90,15 +91,25 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()
 
 
+LONGEST = {"longest", "golden", "torture"}
+"""The marks of tests that `make test` leaves out, so that it ends in a quarter of an hour."""
+
 NEED_PARTS = {"spark", "kafka", "mock_kafka", "real_kafka", "command", "scene"}
 NEED_PARTS |= {"postgresql_server"}
 NEED_PARTS |= {f"{server}_url" for server in TARGETS if server != "sqlite"}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With `--fast`, leaves out slow tests and those that need a process of their own: by their
+    """Leaves out the longest tests, unless `--all` or `--long` is given or tests are named. With
+    `--fast`, leaves out slow tests and those that need a process of their own: by their
     fixtures, or by a parameter that names the server. With `--dist loadgroup`, see `_group`."""
     if not config.getoption("--fast"):
+        if not _takes_the_longest(config):
+            longest = {
+                item for item in items if LONGEST & {mark.name for mark in item.iter_markers()}
+            }
+            items[:] = [item for item in items if item not in longest]
+            config.hook.pytest_deselected(items=[*longest])
         if config.getoption("--in-turn"):
             _take_in_turn(config, items)
         # What begins last, the other processes wait for: it must not be a long one.
@@ -114,6 +125,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         (slow if needs or SERVERS & values or _is_slow(item) else fast).append(item)
     items[:] = fast
     config.hook.pytest_deselected(items=slow)
+
+
+def _takes_the_longest(config: pytest.Config) -> bool:
+    named = config.args_source is pytest.Config.ArgsSource.ARGS
+    return named or config.getoption("--all") or config.getoption("--long")
 
 
 def _group(items: list[pytest.Item]) -> None:

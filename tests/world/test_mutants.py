@@ -14,12 +14,14 @@ BY_WORLD = [each for each in MUTANTS if not each.tests]
 BY_TESTS = [each for each in MUTANTS if each.tests]
 
 
+@pytest.mark.longest
 @pytest.mark.parametrize("mutant", BY_WORLD, ids=lambda mutant: str(mutant.name))
 def test_the_world_notices_that_a_rule_is_missing(mutant: Mutant) -> None:
     with worlds() as place:
         assert seed_that_kills(place, mutant) is not None
 
 
+@pytest.mark.longest
 def test_the_named_tests_notice_that_a_rule_is_missing() -> None:
     # In a process of its own, in which pytest runs once for each.
     program = Path(__file__).with_name("killing.py")

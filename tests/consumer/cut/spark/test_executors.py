@@ -16,6 +16,7 @@ from support.torture_topics import Feed, deleted, inserted, ts, updated
 from ticdc_consumer.status.causes import thresholds
 from ticdc_encoder.event import Row
 
+pytestmark = pytest.mark.longest
 PARTITIONS = 4
 ROWS = 300
 """A partition."""

@@ -50,7 +50,7 @@ pictures: setup  ## the pictures of the documents, from runs of the demo; needs 
 test: setup  ## the tests, on all cores; ARGS=--all for the longest, too; servers: tests/conftest.py
 	@$(PYTHON) -m pytest -n auto --dist loadgroup $(ARGS)
 
-test-fast: setup  ## the tests without Spark, brokers and servers; about a minute
+test-fast: setup  ## the tests without Spark, brokers and servers; 3 minutes on two cores
 	@$(PYTHON) -m pytest --fast -n auto $(ARGS)
 
 test-versions: setup  ## the fast tests with the oldest and newest of what a wheel allows; WITH=python3.13; minutes

@@ -21,7 +21,7 @@ from ticdc_consumer.state.store import Store
 from ticdc_consumer.state.stored_ledger import LedgerInDatabase
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.layout import TargetTable
-from ticdc_consumer.targets.schema.alter import Alteration
+from ticdc_consumer.targets.schema.alteration import Alteration
 from ticdc_consumer.targets.target import Target
 from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Table

@@ -35,7 +35,7 @@ from ticdc_consumer.state.ledger import Ledger, LedgerEntry, LedgerInMemory
 from ticdc_consumer.state.loading import LoadNotes
 from ticdc_consumer.targets.layout import Layout, TableName, TargetName
 from ticdc_consumer.targets.not_held import require_holdable
-from ticdc_consumer.targets.schema.alter import Alteration
+from ticdc_consumer.targets.schema.alteration import Alteration
 from ticdc_consumer.targets.target import Target
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from ticdc_encoder.tso import with_time
 
 from ticdc_consumer import failpoints
 from ticdc_consumer.commands.release import released, require_releasable
+from ticdc_consumer.commands.repair.beside_run import repair_beside_run
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.config.redact import secrets_of
 from ticdc_consumer.cut.apply.before_commit import BeforeCommit, as_raised
@@ -166,6 +167,7 @@ class Consumer:
             self._tables,
             reader.unneeded,
             self._before_commit,
+            repair_beside_run,
         )
         epochs = Epochs(self.options, reader, applier, self._tables, self._opened.state)
         self._exit.callback(epochs.close)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.errors import InTheWay
 from ticdc_consumer.state.ledger import LedgerEntry
-from ticdc_consumer.targets.schema.alter import Alteration
+from ticdc_consumer.targets.schema.alteration import Alteration
 from ticdc_consumer.targets.target import Target
 
 

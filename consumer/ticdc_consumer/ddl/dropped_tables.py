@@ -14,7 +14,7 @@ from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.state.known_tables import Definitions, lower
 from ticdc_consumer.state.ledger import DroppedTable, Ledger, LedgerEntry
 from ticdc_consumer.targets.layout import TableName, TargetName
-from ticdc_consumer.targets.schema.alter import Alteration
+from ticdc_consumer.targets.schema.alteration import Alteration
 from ticdc_consumer.targets.target import Target
 
 

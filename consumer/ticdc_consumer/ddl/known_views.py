@@ -13,7 +13,7 @@ from ticdc_consumer.ddl.shared.databases import UpstreamDatabases
 from ticdc_consumer.errors import DDL_RUN
 from ticdc_consumer.state.ledger import Ledger, LedgerEntry
 from ticdc_consumer.targets.layout import TableName
-from ticdc_consumer.targets.schema.alter import Alteration
+from ticdc_consumer.targets.schema.alteration import Alteration
 
 Order = tuple[int, int]
 """(commit_ts, seq) of a DDL."""

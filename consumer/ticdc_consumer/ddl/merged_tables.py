@@ -25,7 +25,7 @@ from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.state.destinations import Destinations
 from ticdc_consumer.targets.layout import TableName, TargetName
-from ticdc_consumer.targets.schema.alter import Alteration
+from ticdc_consumer.targets.schema.alteration import Alteration
 from ticdc_consumer.targets.schema.create import literal
 from ticdc_consumer.targets.target import Target
 

@@ -58,7 +58,7 @@ from ticdc_consumer.state.ledger import Ledger, LedgerEntry
 from ticdc_consumer.state.retry import until_known
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import TableName
-from ticdc_consumer.targets.schema.alter import Alteration
+from ticdc_consumer.targets.schema.alteration import Alteration
 from ticdc_consumer.targets.target import Target
 
 logger = logging.getLogger(__name__)

@@ -25,7 +25,7 @@ from ticdc_consumer.errors import (
     ValuesNotSent,
 )
 from ticdc_consumer.state.ledger import LedgerEntry
-from ticdc_consumer.targets.schema.alter import Alteration
+from ticdc_consumer.targets.schema.alteration import Alteration
 from ticdc_consumer.targets.target import Target
 
 _CLOCK = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime)

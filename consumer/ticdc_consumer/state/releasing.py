@@ -14,7 +14,6 @@ class TableStore(Store):
     one that reaches the changefeed's R removes it. The changefeed's checkpoint is locked before,
     and stays as it is."""
 
-    takes_repairs = False
     table: SetAside
     goal: Checkpoint
     """The changefeed's checkpoint."""

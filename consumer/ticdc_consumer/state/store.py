@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import sqlalchemy as sa
 from ticdc_encoder.event import Table
@@ -59,9 +59,6 @@ class Store:
     `target.transaction()`. What only reads neither creates nor migrates the tables; it raises
     `Stop` for those of a newer release.
     """
-
-    takes_repairs: ClassVar[bool] = True
-    """Whether its cuts end at the changefeed's R, at which rows may be put right."""
 
     def __init__(
         self,

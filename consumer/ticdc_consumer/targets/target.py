@@ -25,7 +25,7 @@ from ticdc_consumer.targets.layout import (
     TargetName,
     TargetTable,
 )
-from ticdc_consumer.targets.schema.alter import Alteration
+from ticdc_consumer.targets.schema.alteration import Alteration
 from ticdc_consumer.targets.schema.generated import WriterOf
 from ticdc_consumer.targets.schema.queries import QueryWords
 

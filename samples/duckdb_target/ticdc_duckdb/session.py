@@ -19,7 +19,7 @@ from ticdc_consumer.targets.layout import (
     TargetName,
     TargetTable,
 )
-from ticdc_consumer.targets.schema.alter import Alteration
+from ticdc_consumer.targets.schema.alteration import Alteration
 from ticdc_consumer.targets.target import Target, original
 from ticdc_consumer.waiting import patiently
 from ticdc_encoder.column import Column, ColumnType

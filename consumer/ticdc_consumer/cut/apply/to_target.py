@@ -1,6 +1,6 @@
 """A cut that was read -> the target: its rows, its DDL, a repair, tables that are loaded beside."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -28,11 +28,15 @@ from ticdc_consumer.errors import UPSTREAM_DRIVER, Denied, Stop, UpstreamAway
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.ledger import DroppedTable, Ledger
 from ticdc_consumer.state.quarantine import SetAside
+from ticdc_consumer.state.repairs import RepairRequest
 from ticdc_consumer.state.retry import until_known
 from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.targets.staging import Unneeded, drop_left
 from ticdc_consumer.targets.target import Target
+
+ReadRepair = Callable[[Settings, Store, RepairRequest, int], Repair]
+"""Reads the rows of a request as the upstream has them where a cut ends, at that resolved ts."""
 
 
 class Applier(Protocol):
@@ -81,10 +85,12 @@ class ToTarget:
         tables: TableLayouts,
         unneeded: Unneeded | None = None,
         before_commit: BeforeCommit | None = None,
+        read_repair: ReadRepair | None = None,
     ) -> None:
         """Staging tables that are `unneeded` are dropped after each cut; `before_commit` is called
-        in the transaction of each."""
+        in the transaction of each. Without `read_repair` requests for repairs wait."""
         self._before_commit = before_commit
+        self._read_repair = read_repair
         self._options = options
         self._unneeded = unneeded or Unneeded()
         self._store = store
@@ -135,20 +141,14 @@ class ToTarget:
     def _repair(self, step: Step) -> Repair | None:
         """What a request that waits brings to the cut. A DDL of the cut may change the tables."""
         store = self._store
-        if not store.takes_repairs or not store.monitor.repair_waits or step.entries:
+        if self._read_repair is None or not store.monitor.repair_waits or step.entries:
             return None
-        request = self._store.repairs.oldest_pending()
+        request = store.repairs.oldest_pending()
         if request is None:
-            self._store.monitor.repair_waits = False
+            store.monitor.repair_waits = False
             return None
-        try:
-            from ticdc_consumer.commands.repair.reading import read_repair
-        except ModuleNotFoundError as error:
-            return Repair(request.number).refused(
-                f"{error.name} is not installed: {UPSTREAM_DRIVER}"
-            )
-        with self._store.monitor.at("applying", f"a repair of {counted(request.rows, 'row')}"):
-            return read_repair(self._options, self._store, request, step.new.resolved_ts)
+        with store.monitor.at("applying", f"a repair of {counted(request.rows, 'row')}"):
+            return self._read_repair(self._options, store, request, step.new.resolved_ts)
 
     def _applied(self, step: Step, gathered: Gathered) -> Applied:
         if self._options.apply == "transactions":

@@ -23,7 +23,7 @@ from ticdc_consumer.errors import Denied, Stop, TableNotSent, UpstreamAway
 from ticdc_consumer.state.known_tables import Definition
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.targets.layout import TargetName
-from ticdc_consumer.targets.schema.alter import Alteration
+from ticdc_consumer.targets.schema.alteration import Alteration
 
 _DEFINITION = "ticdc_definition"
 """The only column of a marker. No table of the upstream that was altered has just this one."""

@@ -24,7 +24,7 @@ from ticdc_consumer.ddl.names import REFILL_NAME
 from ticdc_consumer.errors import Denied, Stop, UpstreamAway, ValuesNotSent
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.targets.layout import ReferenceChanges, TargetName
-from ticdc_consumer.targets.schema.alter import Alteration
+from ticdc_consumer.targets.schema.alteration import Alteration
 from ticdc_consumer.targets.target import Target
 
 _SIZED = frozenset({"char", "varchar", "binary", "varbinary"})

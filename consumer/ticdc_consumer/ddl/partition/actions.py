@@ -6,7 +6,7 @@ from ticdc_encoder.event import Table
 
 from ticdc_consumer.ddl.partition.rows import PartitionRows, partition_rows
 from ticdc_consumer.targets.layout import TargetName
-from ticdc_consumer.targets.schema.alter import Alteration
+from ticdc_consumer.targets.schema.alteration import Alteration
 from ticdc_consumer.targets.target import Target
 
 STAGED = "ticdc_exchanged"

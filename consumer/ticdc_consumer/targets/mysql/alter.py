@@ -27,11 +27,11 @@ from ticdc_consumer.targets.mysql.steps import (
 )
 from ticdc_consumer.targets.mysql.types import CatalogType, charset_of
 from ticdc_consumer.targets.schema.alter import (
-    Alteration,
     TableAlteration,
     index_changes,
     written,
 )
+from ticdc_consumer.targets.schema.alteration import Alteration
 from ticdc_consumer.targets.schema.changes import (
     Above,
     Condition,

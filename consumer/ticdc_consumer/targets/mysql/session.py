@@ -44,7 +44,7 @@ from ticdc_consumer.targets.mysql.privileges import Account
 from ticdc_consumer.targets.mysql.queries import MySqlWords
 from ticdc_consumer.targets.mysql.quoting import is_wide, quote_name, string_literal
 from ticdc_consumer.targets.rules import SAME_COLLATIONS
-from ticdc_consumer.targets.schema.alter import Alteration
+from ticdc_consumer.targets.schema.alteration import Alteration
 from ticdc_consumer.targets.schema.generated import WriterOf
 from ticdc_consumer.targets.schema.queries import QueryWords
 from ticdc_consumer.targets.target import Target, original

@@ -30,7 +30,7 @@ from ticdc_consumer.targets.postgresql.create import WAITS, WORDS, add_reference
 from ticdc_consumer.targets.postgresql.fence import IDLE_HOLDER, past_the_row_lock
 from ticdc_consumer.targets.postgresql.queries import PostgreSqlWords
 from ticdc_consumer.targets.postgresql.quoting import quote_name
-from ticdc_consumer.targets.schema.alter import Alteration
+from ticdc_consumer.targets.schema.alteration import Alteration
 from ticdc_consumer.targets.schema.create import create_table, shape
 from ticdc_consumer.targets.schema.generated import WriterOf
 from ticdc_consumer.targets.schema.queries import QueryWords

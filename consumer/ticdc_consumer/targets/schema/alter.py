@@ -8,14 +8,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, ClassVar, get_args
+from typing import ClassVar, get_args
 
 from ticdc_encoder.column import TEXTS, Column
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.evolution import Evolved
 
 from ticdc_consumer.errors import Stop, Unsupported, ValuesNotSent
-from ticdc_consumer.targets.layout import ReferenceChanges, TargetName
+from ticdc_consumer.targets.layout import ReferenceChanges
+from ticdc_consumer.targets.schema.alteration import Alteration
 from ticdc_consumer.targets.schema.changes import (
     Above,
     Below,
@@ -38,33 +39,7 @@ from ticdc_consumer.targets.schema.conversions import (
 from ticdc_consumer.targets.schema.create import literal
 from ticdc_consumer.targets.schema.generated import computed
 from ticdc_consumer.targets.schema.initial import Initial, initial, likely_initial
-
-if TYPE_CHECKING:
-    from ticdc_consumer.targets.target import Target
-
-
-@dataclass(frozen=True, slots=True)
-class Alteration:
-    """`refusals` are (a query, the reason): a row of its result forbids the rest. `rows_only`: the
-    statements change rows alone, and so can be rolled back on every target. `set_aside` is the
-    new name of the table that was dropped or emptied. `created` is the upstream's definition of a
-    table that was not there before, as the DDL leaves it. `views_left_out` are the (commit_ts, seq)
-    of the CREATE VIEW of each view that is not there afterwards, and why.
-
-    The rest is for DDL that commits by itself. `as_after` says what the target already has of it
-    and how to undo that. Either the consumer did it, before a crash, or another client. `evidence`
-    are queries whose results before the DDL and after it are the same if it was the consumer.
-    `unlike` are (a query, the reason): a row of the result shows that it was another client."""
-
-    statements: tuple[str, ...] = ()
-    refusals: tuple[tuple[str, str], ...] = ()
-    rows_only: bool = False
-    set_aside: TargetName | None = None
-    created: Table | None = None
-    views_left_out: tuple[tuple[tuple[int, int], str], ...] = ()
-    as_after: str = ""
-    evidence: tuple[str, ...] = ()
-    unlike: tuple[tuple[str, str], ...] = ()
+from ticdc_consumer.targets.target import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +193,7 @@ class TableAlteration(ABC):
 
     def __init__(
         self,
-        target: "Target",
+        target: Target,
         schema: str | None,
         name: str,
         evolved: Evolved,

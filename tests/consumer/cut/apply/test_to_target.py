@@ -13,6 +13,7 @@ from support.loading import (
     opened,
     stands_at,
 )
+from ticdc_consumer.commands.repair.beside_run import repair_beside_run
 from ticdc_consumer.cut.apply.repair import Repair
 from ticdc_consumer.cut.apply.step import Step
 from ticdc_consumer.cut.apply.to_target import ToTarget
@@ -41,6 +42,11 @@ def setting_aside(here: Bank) -> ToTarget:
     return ToTarget(willing, here.target, here.store, TableLayouts(willing, here.target))
 
 
+def taking_repairs(here: Bank) -> ToTarget:
+    tables = TableLayouts(here.options, here.target)
+    return ToTarget(here.options, here.target, here.store, tables, read_repair=repair_beside_run)
+
+
 @pytest.mark.parametrize(
     ("waits", "entries", "looks"),
     [(True, (), 1), (False, (), 0), (True, (LedgerEntry(199, 1, "bank", "t", ""),), 0)],
@@ -55,7 +61,7 @@ def test_a_cut_looks_for_a_repair_if(
 ) -> None:
     with opened(sqlite_url) as target:
         here = bank(target)
-        applier = ToTarget(here.options, target, here.store, TableLayouts(here.options, target))
+        applier = taking_repairs(here)
         looked: list[None] = []
         monkeypatch.setattr(here.store.repairs, "oldest_pending", lambda: looked.append(None))
         here.store.monitor.repair_waits = waits
@@ -70,7 +76,7 @@ def test_a_repair_is_put_off_where_nothing_can_read_the_upstream(
     reading = "ticdc_consumer.commands.repair.reading"
     with opened(sqlite_url) as target:
         here = bank(target)
-        applier = ToTarget(here.options, target, here.store, TableLayouts(here.options, target))
+        applier = taking_repairs(here)
         request = RepairRequest(7, 100, {})
         monkeypatch.setattr(here.store.repairs, "oldest_pending", lambda: request)
         monkeypatch.setitem(sys.modules, reading, None)

@@ -1,4 +1,4 @@
-"""Applies TiCDC's Kafka topics to a database, exactly, through Spark.
+"""Applies the changes that TiCDC writes to Kafka or to storage files to a database, exactly.
 
     from ticdc_consumer import Consumer, Settings
 

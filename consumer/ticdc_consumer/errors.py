@@ -52,7 +52,9 @@ UNEQUAL = 5
 
 RESTORED = "was the target restored?"
 """What an error asks where the checkpoint went back."""
-ALTER_IT = "alter it in the target so that it takes what the upstream's takes, then start again"
+ALTER_IT = (
+    "alter it in the target so that it holds every value of the upstream's column, then start again"
+)
 """Of a column that does not take a value."""
 
 UPSTREAM_DRIVER = "pip install ticdc-consumer[mysql]"
@@ -65,7 +67,7 @@ DDL_DONE = "ticdc-consumer run {config} --ddl-done {id}"
 DDL_RUN = "ticdc-consumer run {config} --ddl-run {id} FILE.sql"
 """The commands that answer a pending DDL."""
 LOAD_ANEW = (
-    "load all tables anew: ticdc-consumer forget CONFIG, then ticdc-consumer load CONFIG --replace"
+    "load all tables again: ticdc-consumer forget CONFIG, then ticdc-consumer load CONFIG --replace"
 )
 """What helps where changes are lost: no other way leaves nothing behind of what was there."""
 
@@ -166,9 +168,9 @@ class WaitingDdl:
         caveats = [] if self.tried else ["this was not tried"]
         if self.inexact:
             caveats.append(
-                "this may give rows other values than TiDB has; once the run has caught up, "
-                f"correct them with [source] upstream: ticdc-consumer verify {config} --repair "
-                f"--table {shlex.quote(self.inexact)}"
+                "rows may then differ from TiDB's; once the run has caught up, repair them from "
+                f"[source] upstream: ticdc-consumer verify {config} --repair --table "
+                f"{shlex.quote(self.inexact)}"
             )
         return caveats
 

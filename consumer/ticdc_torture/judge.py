@@ -18,7 +18,7 @@ CHECKS = {
     "doubled": "no row is there twice at the end",
     "tables": "the tables and their columns are the upstream's at the end",
     "restart": "a restart at the end changes nothing",
-    "alive": "the consumer goes on after every disturbance",
+    "alive": "the consumer continues after every disturbance",
 }
 """What is judged, in words."""
 FIRST = 5

@@ -221,7 +221,7 @@ def utc_moment(local: datetime, zone: ZoneInfo) -> datetime:
     moment = local.replace(tzinfo=zone).astimezone(UTC)
     again = local.replace(tzinfo=zone, fold=1).astimezone(UTC)
     if moment != again or moment.astimezone(zone).replace(tzinfo=None) != local:
-        raise ValueError(f"a time that is twice or never in {zone.key} (run TiCDC in UTC)")
+        raise ValueError(f"a time that occurs twice or never in {zone.key} (run TiCDC in UTC)")
     return moment.replace(tzinfo=None)
 
 

@@ -1,4 +1,4 @@
-"""Tables that are set aside, and how they come back to the others."""
+"""Tables that are quarantined, and how they come back to the others."""
 
 from support.advice import Case, Scene, changefeed_begins, follow, target, types, upstream
 
@@ -45,24 +45,24 @@ CASES = [
             upstream("RENAME TABLE t TO u", "DELETE FROM u WHERE id = 1"),
             types("run CONFIG"),
         ],
-        "… (in …, commit_ts …) is of a table that is set aside, and not of that alone: release it "
-        "before by: ticdc-consumer release CONFIG …",
+        "… (in …, commit_ts …) involves a quarantined table and something else: release the "
+        "table first by: ticdc-consumer release CONFIG …",
         [FIXED, types("release CONFIG …", "run CONFIG")],
         settings=QUARANTINE,
     ),
     Case(
         "the log of the table is gone, and it is loaded",
         [*ASIDE, types("run CONFIG"), FIXED, retention, types("release CONFIG {schema}.t")],
-        "….… cannot be released, since its log is gone: …; load it: ticdc-consumer release CONFIG "
-        "….… --load",
+        "….… cannot be released, because its log is lost: …; load it: ticdc-consumer release "
+        "CONFIG ….… --load",
         [types("release CONFIG … --load"), upstream("DELETE FROM t WHERE id = 1")],
         settings=QUARANTINE,
         on=("sqlite", "postgresql"),
     ),
     Case(
-        "the table is loaded while it is set aside",
+        "the table is loaded while it is quarantined",
         [*ASIDE, types("run CONFIG"), FIXED, types("load CONFIG --table {schema}.t")],
-        "…: it is set aside: load and release it by: ticdc-consumer release CONFIG … --load",
+        "…: it is quarantined: load and release it by: ticdc-consumer release CONFIG … --load",
         [types("release CONFIG … --load", "run CONFIG")],
         settings=QUARANTINE,
     ),

@@ -70,7 +70,8 @@ CASES = [
             upstream("INSERT INTO t VALUES (3, 'three')"),
             types("run CONFIG"),
         ],
-        "alter it in the target so that it takes what the upstream's takes, then start again",
+        "alter it in the target so that it holds every value of the upstream's column, then "
+        "start again",
         [target("ALTER TABLE t MODIFY name VARCHAR(20)"), types("run CONFIG")],
         on=("mariadb", "mysql"),
     ),
@@ -82,7 +83,8 @@ CASES = [
             upstream("INSERT INTO t VALUES (2, NULL)"),
             types("run CONFIG"),
         ],
-        "alter it in the target so that it takes what the upstream's takes, then start again",
+        "alter it in the target so that it holds every value of the upstream's column, then "
+        "start again",
         [target("ALTER TABLE t ALTER name DROP NOT NULL"), types("run CONFIG")],
         on=("postgresql",),
     ),
@@ -132,7 +134,7 @@ CASES = [
             upstream("INSERT INTO t VALUES (2, 'A')"),
             types("run CONFIG"),
         ],
-        "takes keys for equal that upstream holds apart; give the column the collation …",
+        "treats keys as equal that the upstream distinguishes; give the column the collation …",
         [
             hears("the collation utf8mb4_bin"),
             target("ALTER TABLE t MODIFY w VARCHAR(20) COLLATE utf8mb4_bin NOT NULL"),
@@ -150,7 +152,7 @@ CASES = [
             upstream("INSERT INTO t VALUES (2, 'A')"),
             types(f"run CONFIG {TRUSTED}"),
         ],
-        "the rule same-collations trusts that this cannot be. Give the columns of that key",
+        "the rule same-collations assumes that this cannot happen. Give the key's columns",
         [
             target("ALTER TABLE t MODIFY w VARCHAR(20) COLLATE utf8mb4_bin NOT NULL"),
             types("verify CONFIG --repair --table {schema}.t", "run CONFIG"),
@@ -167,7 +169,7 @@ CASES = [
             upstream("INSERT INTO t VALUES ('A', 2)"),
             types(f"run CONFIG --set target.on_drift=overwrite {TRUSTED}"),
         ],
-        "the rule same-collations trusts that this cannot be. Give the columns of that key",
+        "the rule same-collations assumes that this cannot happen. Give the key's columns",
         [
             target("ALTER TABLE t MODIFY w VARCHAR(20) COLLATE utf8mb4_bin NOT NULL"),
             types("verify CONFIG --repair --table {schema}.t", "run CONFIG"),

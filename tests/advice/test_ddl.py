@@ -33,7 +33,7 @@ CASES = [
         on=FAMILY,
     ),
     Case(
-        "a column that was renamed first is marked done",
+        "a column that was renamed first is marked as done",
         [
             changefeed_begins,
             upstream(*ROWS),
@@ -42,8 +42,8 @@ CASES = [
             upstream("ALTER TABLE t RENAME COLUMN g TO h"),
             types("run CONFIG"),
         ],
-        "; if its rows are what this DDL makes of upstream's, mark it done; else make the table "
-        "as it was before, with the rows of then, and start again",
+        "; if its rows equal the upstream's after this DDL, mark it as done; else restore the "
+        "table and its rows as they were before it, and start again",
         [types("run CONFIG --ddl-done …"), types("run CONFIG")],
         on=FAMILY,
     ),
@@ -82,8 +82,8 @@ CASES = [
             types("run CONFIG"),
         ],
         "… is to become …, but only the latter exists; undo that by RENAME TABLE … TO …, and "
-        "start again; if it is another table than the one that was to be renamed, put its rows "
-        "right afterwards by verify --repair",
+        "start again; if it is not the table to be renamed, repair its rows afterwards by verify "
+        "--repair",
         [target("RENAME TABLE u TO t"), types("run CONFIG")],
         on=FAMILY,
     ),

@@ -14,7 +14,7 @@ from support.advice import (
 
 T = "CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(20))"
 BEGUN = (changefeed_begins, upstream(T, "INSERT INTO t VALUES (1, 'one')"), types("run CONFIG"))
-WAITS = "once its work is done in the target, go on with: ticdc-consumer run CONFIG --ddl-done …"
+WAITS = "make its change in the target, then continue with: ticdc-consumer run CONFIG --ddl-done …"
 DONE = types("run CONFIG --ddl-done …")
 EXISTS = [
     *BEGUN,
@@ -22,12 +22,12 @@ EXISTS = [
     upstream("ALTER TABLE t ADD COLUMN w INT DEFAULT 7", "UPDATE t SET name = 'x'"),
     types("run CONFIG"),
 ]
-HOLDS_OTHERS = "hold another … than upstream's, which got its default: put them right by …"
+HOLDS_OTHERS = "have another … than the upstream's rows, which got its default: correct them by …"
 
 
 def puts_the_rows_right(scene: Scene) -> None:
     """By the UPDATE that the message ends with."""
-    _, found, statement = scene.said.partition("put them right by ")
+    _, found, statement = scene.said.partition("correct them by ")
     assert found, scene.said
     scene.target(statement)
 
@@ -93,11 +93,13 @@ CASES = [
         WAITS,
         [
             DONE,
-            hears("there are rows in …t…: upstream's table was created without rows; delete them"),
+            hears(
+                "there are rows in …t…: the upstream created the table without rows; delete them"
+            ),
             target("DELETE FROM t"),
             DONE,
         ],
-        also=("upstream's table was created without rows; delete them",),
+        also=("the upstream created the table without rows; delete them",),
     ),
     Case(
         "a DDL that waits is done as why says",
@@ -126,7 +128,7 @@ CASES = [
         ],
         WAITS,
         [DONE, types("load CONFIG --table …"), DONE],
-        also=("bring them by: ticdc-consumer load CONFIG --table …",),
+        also=("load them by: ticdc-consumer load CONFIG --table …",),
         settings={"tables__filter": "{schema}.*,!{schema}.old"},
     ),
 ]

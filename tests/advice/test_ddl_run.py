@@ -24,7 +24,7 @@ WAITS = [
 """A DDL of a column that is there already."""
 IN_ITS_PLACE = "run your own SQL in its place by --ddl-run … FILE"
 CUT_OFF = (
-    "the SQL that an operator had run in its place was cut off or refused, and some of it may be "
+    "the SQL that an operator ran instead was interrupted or refused, and part of it may be "
     "done; finish it in the target, or run it again by --ddl-run"
 )
 REFUSED = "--ddl-run: the target refused …: …"

@@ -60,8 +60,8 @@ CASES = [
             target(TAKEN),
             runs_on,
         ],
-        "the target is not as the upstream was at R = …: …. `ticdc-consumer verify CONFIG "
-        '--repair` puts it right; with on_drift = "overwrite" a run goes on and only reports it',
+        "the target differs from the upstream at R = …: …. `ticdc-consumer verify CONFIG "
+        '--repair` repairs it; with on_drift = "overwrite" a run continues and only reports it',
         [types("verify CONFIG --repair")],
         settings={"verify__every": 1},
     ),
@@ -75,7 +75,7 @@ CASES = [
             upstream("INSERT INTO people VALUES (3, 'new')"),
             types("run CONFIG"),
         ],
-        "the target had other rows than the upstream before this cut",
+        "the target's rows differed from the upstream's before this cut",
         [types(REPAIR, "run CONFIG")],
         on=EVERYWHERE,
     ),
@@ -89,7 +89,7 @@ CASES = [
             upstream("INSERT INTO people VALUES (3, 'new')"),
             types("run CONFIG"),
         ],
-        "the target had other rows than the upstream before this cut",
+        "the target's rows differed from the upstream's before this cut",
         [types(REPAIR, "run CONFIG")],
     ),
     Case(
@@ -102,7 +102,7 @@ CASES = [
             upstream("ALTER TABLE people ADD UNIQUE KEY m (mail)"),
             types("run CONFIG"),
         ],
-        "which no two have upstream. Have the upstream's rows put in their place",
+        "although they are unique upstream: repair the rows",
         [types(REPAIR, "run CONFIG")],
         on=EVERYWHERE,
     ),
@@ -116,7 +116,7 @@ CASES = [
             run_begins(),
             as_ticdc_sends(types(REPAIR), once_a_repair_is_asked_for(upstream(ADDS_THE_SAME))),
         ],
-        "DDL … is pending: run it, and repair then",
+        "DDL … is pending: run it, and then repair",
         [
             run_ends,
             target("ALTER TABLE u DROP COLUMN w"),
@@ -125,7 +125,7 @@ CASES = [
         ],
     ),
     Case(
-        "a table that was set aside is loaded after a DDL that waits",
+        "a table that was quarantined is loaded after a DDL that waits",
         [
             changefeed_begins,
             upstream(PEOPLE, ROWS, OTHER),
@@ -137,7 +137,7 @@ CASES = [
             upstream(ADDS_THE_SAME),
             types("run CONFIG", "release CONFIG {schema}.people --load"),
         ],
-        "DDL … is pending: do it, or have it done, before",
+        "DDL … is pending: finish it first",
         [
             target("ALTER TABLE u DROP COLUMN w"),
             types("run CONFIG"),
@@ -165,7 +165,7 @@ CASES = [
         ],
     ),
     Case(
-        "a table that is set aside before its rows are repaired is loaded",
+        "a table that is quarantined before its rows are repaired is loaded",
         [
             changefeed_begins,
             upstream(PEOPLE, ROWS),
@@ -179,7 +179,7 @@ CASES = [
                 ),
             ),
         ],
-        "it is set aside: load it by ticdc-consumer release CONFIG … --load, then verify again",
+        "it is quarantined: load it by: ticdc-consumer release CONFIG … --load, then verify again",
         [
             run_ends,
             types("release CONFIG {schema}.people --load"),
@@ -197,12 +197,12 @@ CASES = [
             target("UPDATE ticdc_state SET version = version - 1"),
             types("verify CONFIG --repair"),
         ],
-        "the consumer that runs is of another release than this command: it knows no repair; end "
+        "the running consumer is of another release than this command, and cannot repair: stop "
         "it, and repair before it starts again",
         [run_ends, types_again("verify CONFIG --repair"), types("run CONFIG")],
     ),
     Case(
-        "a table that was set aside for a row in the way is loaded",
+        "a table that was quarantined for a row in the way is loaded",
         [
             changefeed_begins,
             upstream(PEOPLE, ROWS),
@@ -215,7 +215,7 @@ CASES = [
         [types("release CONFIG {schema}.people --load", "run CONFIG")],
     ),
     Case(
-        "a table that was set aside is loaded, as a repair says that cannot write it",
+        "a table that was quarantined is loaded, as a repair says that cannot write it",
         [
             changefeed_begins,
             upstream(PEOPLE, ROWS),
@@ -224,7 +224,7 @@ CASES = [
             upstream("INSERT INTO people VALUES (3, 'new')"),
             types(QUARANTINES, "verify CONFIG --repair"),
         ],
-        "it is set aside, at R …: release it before by:",
+        "it is quarantined at R …: release it first by:",
         [
             types("release CONFIG {schema}.people"),
             hears("another row of the target has"),

@@ -55,7 +55,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "… goes to …, and so does ….… of changefeed …",
     ),
     "the same command is given again, which changes nothing that is committed": (
-        "; go on with: ticdc-consumer load CONFIG",
+        "; continue with: ticdc-consumer load CONFIG",
         "could not begin, nothing was applied; start again",
         "; start again when it answers",
         "changefeed …: …; start again",
@@ -65,7 +65,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "could not be created or migrated; nothing was applied, start again",
         "DDL … came while its rows were read: verify again",
         "DDL came while its rows were read, … times",
-        "it is identified by other columns since: verify again",
+        "its key columns have changed: verify again",
         "another client finished this load, or gave it up",
         "start it: ticdc-consumer run {config}",
         "do what the message says",
@@ -109,14 +109,14 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     ),
     "TiCDC's changefeed or the TiDB is changed, and what comes then is read": (
         "use canal-json, enable-tidb-extension=true",
-        "make sure that it is not",
+        "make sure that it does not",
         "run the TiCDC server with --tz=UTC",
         "compare [kafka] topics with the changefeed's sink URI",
         "avro's messages have … for column",
         "its messages have no key, so that avro's DELETE names no row",
         "…'s messages have … for …, too: rename it",
         "sends its DEFAULT for NULL: make it NOT NULL",
-        "set storage.url to an access that gives sizes",
+        "set storage.url to a protocol that lists sizes",
         "set them back to what they were",
         "upgrade to 8.5.8 or later; then compare the rows",
     ),
@@ -131,11 +131,11 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     ),
     "followed by tests/consumer/ddl/test_begun.py and shared/test_databases.py": (
         "; undo that by DROP VIEW …, and start again",
-        "the rows of … are to go to …, which exists; drop the latter, and start again",
-        "drop those of its tables and views that upstream no longer has, and nothing else",
+        "exists already; drop it, and start again",
+        "drop only those of its tables and views that the upstream no longer has",
     ),
     "followed by tests/consumer/ddl/test_left_out_views.py": (
-        "to have it, write a CREATE VIEW for the target into a file, and once: …",
+        "to have it, write a CREATE VIEW for the target to a file, and run once: …",
     ),
     "followed by tests/integration/test_ddl_policy_run.py": (
         "ticdc-consumer run {config} --ddl-run {id} FILE.sql",
@@ -158,7 +158,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "ask who made it read-only",
         "compare ssl.ca.location",
         "MariaDB shows who holds it after INSTALL SONAME",
-        "see its log and what session",
+        "check its log and what session",
         "if all tables were restored to one moment",
         "see its log, and whether the target takes writes",
         "compare [tables] filter with the names of the tables",
@@ -172,7 +172,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "-- more rows differ: verify again afterwards",
     ),
     "the files of a dump are written or copied anew, which the load then reads": (
-        "dump anew",
+        "dump again",
         "dump with",
         "dump without",
         "copy the file again",
@@ -273,11 +273,11 @@ def test_what_a_case_follows_is_said(case: Case) -> None:
 
 ADVICES = [
     ("the target has no table t; load it, or create it", True),
-    ("it is at R = 5 already: go on with: ticdc-consumer run CONFIG", True),
+    ("it is at R = 5 already: continue with: ticdc-consumer run CONFIG", True),
     ("Load a new snapshot of the table", True),
     ("or once its work is done, --ddl-done 5", True),
     ("the rows of t are left out by [tables] filter", False),
-    ("its offsets mean nothing any more", False),
+    ("its old offsets are no longer valid", False),
 ]
 
 

@@ -47,8 +47,8 @@ KEYLESS = (
     upstream("CREATE TABLE log (id INT NOT NULL)", "INSERT INTO log VALUES (1), (2)"),
 )
 NO_KEY = (
-    "….…: no valid key: it has neither a primary key nor a NOT NULL unique key, so that no change "
-    "shows which row it is of; add one, leave it out by [tables] filter, or name it in [tables] "
+    "….…: no valid key: it has neither a primary key nor a NOT NULL unique key, so no change "
+    "identifies its row; add one, leave it out by [tables] filter, or name it in [tables] "
     "at_least_once"
 )
 CATCH_UP = (
@@ -195,7 +195,7 @@ CASES = [
     Case(
         "a load that was cut off goes on at its own snapshot",
         [*OLD, killed("load CONFIG", "L2"), CHANGE, types("load CONFIG --at 470000000000000000")],
-        "a load as of … is not finished: leave --at out to go on with it, or give it up by: ",
+        "a load as of … is not finished: leave --at out to continue it, or give it up by: ",
         [types_again("load CONFIG"), types("run CONFIG")],
     ),
     Case(
@@ -209,7 +209,7 @@ CASES = [
         [STRANGE, *OLD, types("load CONFIG")],
         "…: … has rows: empty it, or load with --replace, which deletes them",
         [target("DELETE FROM t"), types_again("load CONFIG"), CHANGE, types("run CONFIG")],
-        also=("; go on with: ticdc-consumer run CONFIG",),
+        also=("; continue with: ticdc-consumer run CONFIG",),
     ),
     Case(
         "the rows of a table are replaced by its load",
@@ -220,7 +220,7 @@ CASES = [
     Case(
         "a load waits for its changefeed",
         [upstream(T, ROWS), types("load CONFIG")],
-        "the topics hold no resolved ts, so that nothing shows that they reach back to the load: "
+        "the topics hold no resolved ts, so nothing shows that they reach back to the load: "
         "create the changefeed first, and load when it runs",
         [changefeed_begins, CHANGE, types_again("load CONFIG"), types("run CONFIG")],
     ),
@@ -256,7 +256,7 @@ CASES = [
     Case(
         "a load that was begun from a dump goes on with it",
         [*OLD, dumped, killed(FROM_DUMP, "L2"), CHANGE, types("load CONFIG")],
-        " to go on, or give it up by: ticdc-consumer forget CONFIG",
+        " to continue, or give it up by: ticdc-consumer forget CONFIG",
         [
             hears("the load was begun from [source] dump"),
             types_again(FROM_DUMP),
@@ -266,7 +266,7 @@ CASES = [
     Case(
         "a load that was begun from a dump is given up",
         [*OLD, dumped, killed(FROM_DUMP, "L2"), CHANGE, types("load CONFIG")],
-        " to go on, or give it up by: ticdc-consumer forget CONFIG",
+        " to continue, or give it up by: ticdc-consumer forget CONFIG",
         [types("forget CONFIG", "load CONFIG --replace", "run CONFIG")],
     ),
     Case(
@@ -292,7 +292,7 @@ CASES = [
     Case(
         "topics that begin after a snapshot follow a load",
         [target(T), *OLD, copied("t"), CHANGE, retention, CHANGE_AGAIN, from_the_snapshot],
-        "by limits.clock_skew: rows may be lost; take a newer one, or …",
+        "by limits.clock_skew: rows may be lost; use a newer one, or …",
         [types("load CONFIG --replace", "run CONFIG")],
         settings=NO_SKEW,
     ),
@@ -310,8 +310,8 @@ CASES = [
     Case(
         "merged tables are loaded by an operator",
         [*OLD, types("load CONFIG")],
-        "load does not fill tables that [tables.merge] joins: load them yourself, with the column "
-        "filled, and start with --from-ts",
+        "load does not fill tables that [tables.merge] merges: load them yourself, with the "
+        "column filled, and start with --from-ts",
         [SHARDS, filled, CHANGE, types_again("run CONFIG --from-ts TS")],
         ends="verified",
         settings={"tables__merge": '{"{schema}.*" = "shard"}'},

@@ -20,7 +20,7 @@ from ticdc_encoder.sql.parser import parse_create_table
 T = "CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(20))"
 LOG = "CREATE TABLE log (name VARCHAR(20))"
 SKEW = 1.0
-ANEW = "load all tables anew: ticdc-consumer forget CONFIG, then ticdc-consumer load CONFIG"
+ANEW = "load all tables again: ticdc-consumer forget CONFIG, then ticdc-consumer load CONFIG"
 LOADED = ("forget CONFIG", "load CONFIG --replace", "run CONFIG")
 
 
@@ -84,7 +84,7 @@ BEGUN = [changefeed_begins, upstream(T, "INSERT INTO t VALUES (1, 'one')"), type
 LATER = upstream("INSERT INTO t VALUES (2, 'two')")
 RUN = types("run CONFIG")
 DATES = "CREATE TABLE t (id INT PRIMARY KEY, d DATE)"
-TRUST = "and this finds no row there: …, trust in that by [target] rules = "
+TRUST = "and this finds no row there: …, confirm that by [target] rules = "
 
 CASES = [
     Case(
@@ -138,13 +138,13 @@ CASES = [
     Case(
         "a resolved ts is broken: the changefeed goes to a new topic",
         [*BEGUN, broken_mark, LATER, types("run CONFIG")],
-        "else the message is broken, and to believe it would have rows dropped",
+        "else the message is wrong, and to apply it would drop rows",
         [new_topic, types(*LOADED)],
     ),
     Case(
         "a resolved ts is broken: the clock is right, and the consumer is started again",
         [*BEGUN, broken_mark, types("run CONFIG")],
-        "If this machine's clock is behind, set it right and start again",
+        "If this machine's clock is behind, correct it and start again",
         [types("run CONFIG")],
         ends="stopped",
     ),
@@ -163,12 +163,12 @@ CASES = [
         settings={"tables__at_least_once": "*.log"},
     ),
     Case(
-        "a message that cannot be read sets its table aside, which is loaded",
+        "a message that cannot be read quarantines its table, which is loaded",
         [*BEGUN, garbled, types("run CONFIG", "why CONFIG")],
-        "if it is of one table, have that set aside: ticdc-consumer run",
+        "if it concerns one table only, quarantine that table: ticdc-consumer run",
         [
             types("run CONFIG --set on_error.quarantine=true"),
-            hears("{schema}.t is set aside"),
+            hears("{schema}.t is quarantined"),
             types("release CONFIG TABLE --load", "run CONFIG"),
         ],
     ),
@@ -176,8 +176,8 @@ CASES = [
         "a message that cannot be read is of no known table: all is loaded",
         [*BEGUN, garbage, types("run CONFIG", "why CONFIG")],
         "if the next run stops there again, delete the messages up to it (kafka-delete-records, "
-        "partition {partition} of {topic}, before offset {next}), wait for limits.clock_skew, by "
-        "which the rest must be older than a load, and …",
+        "partition {partition} of {topic}, before offset {next}), wait for limits.clock_skew, "
+        "because the rest must be that much older than a load, and …",
         [
             types("run CONFIG --set on_error.quarantine=true"),
             deletes_the_message,
@@ -189,7 +189,7 @@ CASES = [
         settings={"limits__clock_skew": SKEW},
     ),
     Case(
-        "a table was set aside, and the run has ended",
+        "a table was quarantined, and the run has ended",
         [*BEGUN, garbled, types("run CONFIG --set on_error.quarantine=true", "why CONFIG")],
         "start the consumer afterwards: ticdc-consumer run …",
         [

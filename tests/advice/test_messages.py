@@ -107,9 +107,9 @@ CASES = [
     Case(
         "a large row that the upstream no longer has",
         [began_in_2019, types("run CONFIG")],
-        "…: the upstream has removed the rows of commit_ts … (error …), so that a large row cannot "
-        "be completed: keep more there (tidb_gc_life_time) and …; so that it does not come again, "
-        "let the changefeed use claim-check",
+        "…: the upstream has removed the rows of commit_ts … (error …), so that a large row "
+        "cannot be completed: raise tidb_gc_life_time there, and …; to avoid this, let the "
+        "changefeed use claim-check",
         [types(*ANEW), LATER, types("run CONFIG")],
     ),
     Case(
@@ -151,7 +151,7 @@ CASES = [
     Case(
         "a row that differs from its checksum is applied, and put right",
         [*BEGUN, sent(garbled, TWO), types("run CONFIG")],
-        '…: have it applied as it came by [source] on_corruption = "warn", and put right by: '
+        '…: apply it as it came by [source] on_corruption = "warn", and repair it by: '
         "ticdc-consumer verify CONFIG --repair",
         [
             sets(source__on_corruption="warn"),

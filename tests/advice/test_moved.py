@@ -32,15 +32,15 @@ CASES = [
     Case(
         "the rows are proved to be those of R",
         [*EXPORTED, moved, LATER, types("import CONFIG FILE")],
-        "which is right only if the tables hold the rows of that R: prove it with `ticdc-consumer "
-        "verify CONFIG`, go on with `ticdc-consumer run CONFIG`",
+        "which is right only if the tables hold the rows of that R: verify it with "
+        "`ticdc-consumer verify CONFIG`, then continue with `ticdc-consumer run CONFIG`",
         [types("verify CONFIG", "run CONFIG")],
     ),
     Case(
         "a checkpoint that is there is gone on from",
         [*EXPORTED, LATER, types("import CONFIG FILE")],
         "the target has a checkpoint of changefeed … already, at R = …: it belongs to the rows "
-        "that are there; go on with: ticdc-consumer run CONFIG",
+        "that are there; continue with: ticdc-consumer run CONFIG",
         [types("run CONFIG")],
     ),
     Case(

@@ -55,14 +55,14 @@ CASES = [
     Case(
         "a load of another table is not finished: it goes on",
         [*BOTH, killed(RELOAD, "A2"), CHANGE, types("load CONFIG --table {schema}.u")],
-        "…: a load is not finished: go on with it first: ticdc-consumer load CONFIG …; or give it "
+        "…: a load is not finished: continue it first: ticdc-consumer load CONFIG …; or give it "
         "up: the same with --give-up",
         [types("load CONFIG --table …"), types_again("load CONFIG --table {schema}.u")],
     ),
     Case(
         "a load of another table is not finished: it is given up",
         [*BOTH, killed(RELOAD, "A2"), CHANGE, types("load CONFIG --table {schema}.u")],
-        "…: a load is not finished: go on with it first: ticdc-consumer load CONFIG …; or give it "
+        "…: a load is not finished: continue it first: ticdc-consumer load CONFIG …; or give it "
         "up: the same with --give-up",
         [
             types_again(f"{RELOAD} --give-up"),
@@ -76,7 +76,7 @@ CASES = [
             target("CREATE TRIGGER sees AFTER DELETE ON t BEGIN SELECT old.id; END"),
             types(RELOAD),
         ],
-        "…: … has …, which a table that takes its place would not have: drop it, load, and create "
+        "…: … has …, which the table that replaces it would not have: drop it, load, and create "
         "it again",
         [target("DROP TRIGGER sees"), types_again(RELOAD), CHANGE, types("run CONFIG")],
         settings={"tables__allow_triggers": "{schema}.t"},
@@ -85,7 +85,7 @@ CASES = [
     Case(
         "a view of the target is dropped before a load, and created after it",
         [*BEGUN, target("CREATE VIEW v AS SELECT id FROM t"), types(RELOAD)],
-        "…: … has …, which a table that takes its place would not have: drop it, load, and create "
+        "…: … has …, which the table that replaces it would not have: drop it, load, and create "
         "it again",
         [
             target("DROP VIEW v"),

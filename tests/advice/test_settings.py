@@ -38,9 +38,9 @@ def new_changefeed(scene: Scene) -> None:
     scene.command.set(kafka__topics=feed.topic)
 
 
-GO_ON = "go on with these tables by: ticdc-consumer run CONFIG --from-ts …, or "
+GO_ON = "continue with these tables by: ticdc-consumer run CONFIG --from-ts …, or "
 OTHER_SETTINGS = (
-    "or, to go on with them, first: ticdc-consumer forget CONFIG, then: ticdc-consumer run"
+    "or, to continue with them, first: ticdc-consumer forget CONFIG, then: ticdc-consumer run"
 )
 
 CASES = [
@@ -98,7 +98,7 @@ CASES = [
     Case(
         "whoever forgot a changefeed begins anew",
         [*BEGUN, types("forget CONFIG")],
-        "begin anew by: ticdc-consumer load CONFIG --replace",
+        "start again by: ticdc-consumer load CONFIG --replace",
         [LATER, types("load CONFIG --replace", "run CONFIG")],
     ),
     Case(
@@ -108,10 +108,10 @@ CASES = [
             upstream("ALTER TABLE t ADD COLUMN more INT DEFAULT 7"),
             types("run CONFIG", "forget CONFIG", "run CONFIG"),
         ],
-        "once its work is done in the target, go on with: ticdc-consumer run CONFIG --ddl-done …",
+        "make its change in the target, then continue with: ticdc-consumer run CONFIG --ddl-done …",
         [
             types("run CONFIG --ddl-done …"),
-            hears("upstream's table was created without rows; delete them"),
+            hears("the upstream created the table without rows; delete them"),
             target("DELETE FROM t"),
             types("run CONFIG --ddl-done …"),
             hears("column more is in …t… already"),
@@ -131,10 +131,10 @@ CASES = [
         ],
         OTHER_SETTINGS,
         [
-            hears("`ticdc-consumer status CONFIG` shows no DDL pending and no table set aside"),
+            hears("`ticdc-consumer status CONFIG` shows no pending DDL and no quarantined table"),
             types("forget CONFIG", "run CONFIG --from-ts …"),
         ],
-        also=("`ticdc-consumer status CONFIG` shows no DDL pending and no table set aside",),
+        also=("`ticdc-consumer status CONFIG` shows no pending DDL and no quarantined table",),
         ends="verified",
     ),
     Case(
@@ -155,7 +155,7 @@ CASES = [
             copied("t"),
             types("run CONFIG --from-ts TS"),
         ],
-        "or, if the tables hold the rows of that snapshot, end the changefeed before by: "
+        "or, if the tables hold the rows of that snapshot, end the changefeed first by: "
         "ticdc-consumer forget CONFIG",
         [types("forget CONFIG"), LATER_STILL, types_again("run CONFIG --from-ts TS")],
     ),
@@ -180,7 +180,7 @@ CASES = [
     Case(
         "a changefeed of another time zone is loaded anew",
         [*BEGUN, sets(source__time_zone="Asia/Shanghai"), LATER, types("run CONFIG")],
-        "load all tables anew: ticdc-consumer forget CONFIG, then ticdc-consumer load CONFIG",
+        "load all tables again: ticdc-consumer forget CONFIG, then ticdc-consumer load CONFIG",
         [types("forget CONFIG", "load CONFIG --replace", "run CONFIG")],
     ),
 ]

@@ -66,7 +66,7 @@ CASES = [
             upstream("TRUNCATE TABLE t", "INSERT INTO t VALUES (2, 'two')"),
             types("run CONFIG"),
         ],
-        "; put that right in the target, then start again",
+        "; correct that in the target, then start again",
         [target(T), types("run CONFIG")],
     ),
     Case(
@@ -108,7 +108,8 @@ CASES = [
     Case(
         "what is loaded already goes on with a run",
         [*OLD, types("load CONFIG", "load CONFIG")],
-        "changefeed … is at R = … already: go on with: ticdc-consumer run CONFIG; to load it anew",
+        "changefeed … is at R = … already: continue with: ticdc-consumer run CONFIG; to load it "
+        "again",
         [CHANGE, types("run CONFIG")],
     ),
 ]

@@ -107,7 +107,7 @@ CASES = [
             altered_elsewhere,
             types(START),
         ],
-        "once the run has caught up, correct them with [source] upstream: ticdc-consumer verify … "
+        "once the run has caught up, repair them from [source] upstream: ticdc-consumer verify … "
         "--repair --table …",
         [runs_what_is_suggested, sets_upstream, types("verify CONFIG --repair --table …")],
         settings={"source__upstream": None},

@@ -55,7 +55,7 @@ CASES = [
             upstream("ALTER TABLE t MODIFY COLUMN a VARCHAR(20)"),
             types("run CONFIG"),
         ],
-        "the view … might show something else than upstream's after it: drop it first (…)",
+        "the view … may differ from the upstream's after this DDL: drop it first (…)",
         [target("DROP VIEW v"), types("run CONFIG")],
         settings={"ddl__kinds": '{"VIEW" = "stop"}'},
         on=("mariadb", "mysql", "tidb"),

@@ -91,7 +91,7 @@ CASES = [
     Case(
         "a topic that was deleted and made anew has lost its changes",
         [*BEGUN, LATER, without_its_topic, types("run CONFIG", "why CONFIG")],
-        "load all tables anew: ticdc-consumer forget CONFIG, then ticdc-consumer load CONFIG",
+        "load all tables again: ticdc-consumer forget CONFIG, then ticdc-consumer load CONFIG",
         [
             hears("find out who deleted it; once it exists again, load all"),
             with_its_topic,

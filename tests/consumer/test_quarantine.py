@@ -1,4 +1,4 @@
-"""Tables that are set aside, over random histories: at every commit each of them equals the
+"""Tables that are quarantined, over random histories: at every commit each of them equals the
 upstream at its own timestamp, the others at R; once released, all do at R."""
 
 import sqlite3
@@ -105,7 +105,7 @@ class World:
 
 
 def play(seed: int, protocol: str, path: Path) -> int:
-    """Returns how often a commit was looked at with a table that was set aside."""
+    """Returns how often a commit was looked at with a table that was quarantined."""
     world = World(seed, protocol, path)
     world.run.go()
     world.release_all()
@@ -137,7 +137,7 @@ def without_its_ddl(patch: pytest.MonkeyPatch) -> None:
 
 
 def without_a_row_in_the_target(patch: pytest.MonkeyPatch) -> None:
-    """Only the process knows which tables are set aside."""
+    """Only the process knows which tables are quarantined."""
     patch.setattr(Quarantine, "add", lambda self, table: None)
 
 

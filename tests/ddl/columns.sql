@@ -371,7 +371,7 @@ ALTER TABLE t ADD COLUMN b VARBINARY(8) DEFAULT 'ab' NOT NULL
 
 -- case: a BINARY default of which a longer type would show more
 ALTER TABLE t ADD COLUMN b BINARY(3) DEFAULT x'00ff'
--- stops: what its default gives existing rows is not certain
+-- stops: the value that its default gives existing rows is not certain
 
 -- case: a hexadecimal default
 ALTER TABLE t ADD COLUMN b VARBINARY(8) DEFAULT x'00ff'
@@ -549,7 +549,7 @@ ALTER TABLE t CHANGE COLUMN a b INT
 
 -- case: a column is renamed and becomes wider
 ALTER TABLE t CHANGE COLUMN a b BIGINT NOT NULL DEFAULT 5 FIRST
--- stops: there are values that its new definition cannot hold
+-- stops: it has values that its new definition cannot hold
 
 -- case: a column takes the name of one that goes
 ALTER TABLE t DROP COLUMN s, RENAME COLUMN a TO s

@@ -41,12 +41,12 @@ NAMED = {
     "no date": r"PostgreSQL has no date",
     "a TIMESTAMP of some time zone": r"in the time zone of the upstream's session",
     "the upstream's clock": r"the time at which the upstream began the statement",
-    "an uncertain default": r"what its default gives existing rows is not certain",
-    "a change of type": r"what a change from .* makes of the values",
-    "a value that does not fit": r"there are values that its new definition cannot hold",
+    "an uncertain default": r"the value that its default gives existing rows is not certain",
+    "a change of type": r"cannot convert existing values from",
+    "a value that does not fit": r"it has values that its new definition cannot hold",
     "a BLOB's default": r"\(error 1101\)",
     "a view of what is not sent": r"CREATE VIEW is not translated: column .* is virtual",
-    "a scheme of partitions": r"not computed here|is in the partition is not certain",
+    "a scheme of partitions": r"not computed here|it is not certain which rows of",
 }
 """The stops that docs/reference/ddl.md names."""
 

@@ -155,7 +155,7 @@ DELETE FROM t
 
 -- case: a sequence
 CREATE SEQUENCE q
--- stops: the target has no sequences: rows carry the values of theirs
+-- stops: the target has no sequences: rows carry the generated values
 
 -- case: a placement policy
 CREATE PLACEMENT POLICY p FOLLOWERS = 2

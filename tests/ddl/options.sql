@@ -92,7 +92,7 @@ CREATE FUNCTION f RETURNS INT SONAME 'f.so'
 
 -- case: a dropped table comes back
 RECOVER TABLE `t`
--- stops: s.t was not set aside
+-- stops: s.t was not kept
 
 -- case: two statements
 ALTER TABLE t CACHE; DROP TABLE t

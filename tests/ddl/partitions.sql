@@ -189,7 +189,7 @@ ALTER TABLE t DROP PARTITION p0
 
 -- case: ranges of moments in an unknown time zone
 ALTER TABLE t TRUNCATE PARTITION p0
--- stops: are in the partition is not certain
+-- stops: it is not certain which rows of
 
 -- table: CREATE TABLE t (id INT PRIMARY KEY, d DATE, s VARCHAR(10) NOT NULL) COLLATE = utf8mb4_bin PARTITION BY RANGE COLUMNS (d, s) (PARTITION p0 VALUES LESS THAN ('2024-02-01', 'm'), PARTITION p1 VALUES LESS THAN (MAXVALUE, MAXVALUE))
 -- rows: 1, '2024-01-31', 'z' | 2, '2024-02-01', 'l ' | 3, '2024-02-01', 'm  ' | 4, NULL, 'é'
@@ -360,14 +360,14 @@ ALTER TABLE t TRUNCATE PARTITION ALL
 
 -- case: partitions by an expression
 ALTER TABLE t TRUNCATE PARTITION p0
--- stops: are in the partition is not certain
+-- stops: it is not certain which rows of
 
 -- table: CREATE TABLE t (id INT PRIMARY KEY) PARTITION BY RANGE (id) INTERVAL (100) FIRST PARTITION LESS THAN (100) LAST PARTITION LESS THAN (1000)
 -- rows: 1 | 200
 
 -- case: partitions by interval
 ALTER TABLE t DROP PARTITION P_LT_100
--- stops: are in the partition is not certain
+-- stops: it is not certain which rows of
 
 -- case: the first of the partitions by interval
 ALTER TABLE t FIRST PARTITION LESS THAN (200)
@@ -378,4 +378,4 @@ ALTER TABLE t FIRST PARTITION LESS THAN (200)
 
 -- case: a table without partitions
 ALTER TABLE t TRUNCATE PARTITION p0
--- stops: are in the partition is not certain
+-- stops: it is not certain which rows of

@@ -26,8 +26,8 @@ from ticdc_encoder.sql.statements import AlterTable
 from ticdc_encoder.values import canonical, single
 
 KINDS = {
-    "type": "what a change from",
-    "value": "there are values that its new definition cannot hold",
+    "type": "cannot convert existing values from",
+    "value": "it has values that its new definition cannot hold",
     "date": "a date that PostgreSQL does not have",
 }
 """The reasons of the stops."""

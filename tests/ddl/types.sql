@@ -18,7 +18,7 @@ ALTER TABLE t MODIFY COLUMN n BIGINT UNSIGNED
 
 -- case: INT becomes BIGINT UNSIGNED, and gets a default, which TiDB writes where there was NULL
 ALTER TABLE t MODIFY COLUMN n BIGINT UNSIGNED DEFAULT 8
--- stops: there are values that its new definition cannot hold as they are
+-- stops: it has values that its new definition cannot hold unchanged
 
 -- case: INT becomes BIGINT, and gets a default, which changes no value
 ALTER TABLE t MODIFY COLUMN n BIGINT DEFAULT 8
@@ -38,7 +38,7 @@ ALTER TABLE t MODIFY COLUMN n TINYINT
 
 -- case: INT becomes NOT NULL where there is a NULL
 ALTER TABLE t MODIFY COLUMN n INT NOT NULL
--- stops: there are values that its new definition cannot hold
+-- stops: it has values that its new definition cannot hold
 
 -- case: NOT NULL becomes nullable
 ALTER TABLE t MODIFY COLUMN u INT UNSIGNED
@@ -76,7 +76,7 @@ ALTER TABLE t MODIFY COLUMN n DECIMAL(5,2)
 
 -- case: INT becomes a DECIMAL that is too short for a value
 ALTER TABLE t MODIFY COLUMN n DECIMAL(3,2)
--- stops: there are values that its new definition cannot hold
+-- stops: it has values that its new definition cannot hold
 
 -- case: INT becomes VARCHAR
 ALTER TABLE t MODIFY COLUMN n VARCHAR(11)
@@ -90,7 +90,7 @@ ALTER TABLE t MODIFY COLUMN n VARCHAR(11)
 
 -- case: INT becomes a VARCHAR that is too short
 ALTER TABLE t MODIFY COLUMN n VARCHAR(1)
--- stops: there are values that its new definition cannot hold
+-- stops: it has values that its new definition cannot hold
 
 -- case: INT becomes DOUBLE
 ALTER TABLE t MODIFY COLUMN n DOUBLE
@@ -147,7 +147,7 @@ ALTER TABLE t MODIFY COLUMN s VARCHAR(3)
 
 -- case: VARCHAR becomes shorter than a value
 ALTER TABLE t MODIFY COLUMN s VARCHAR(2)
--- stops: there are values that its new definition cannot hold
+-- stops: it has values that its new definition cannot hold
 
 -- case: VARCHAR becomes TEXT
 ALTER TABLE t MODIFY COLUMN s TEXT
@@ -165,7 +165,7 @@ ALTER TABLE t MODIFY COLUMN s CHAR(10)
 
 -- case: CHAR becomes VARCHAR
 ALTER TABLE t MODIFY COLUMN c VARCHAR(5) NOT NULL DEFAULT ''
--- stops: there are values that its new definition cannot hold
+-- stops: it has values that its new definition cannot hold
 
 -- case: CHAR becomes a nullable VARCHAR
 ALTER TABLE t MODIFY COLUMN c VARCHAR(5)
@@ -173,11 +173,11 @@ ALTER TABLE t MODIFY COLUMN c VARCHAR(5)
 
 -- case: VARCHAR becomes INT
 ALTER TABLE t MODIFY COLUMN s INT
--- stops: is not sent, and not certain
+-- stops: cannot convert existing values from
 
 -- case: VARCHAR becomes VARBINARY
 ALTER TABLE t MODIFY COLUMN s VARBINARY(10)
--- stops: is not sent, and not certain
+-- stops: cannot convert existing values from
 
 -- case: another collation
 ALTER TABLE t CHANGE COLUMN s s2 VARCHAR(40) CHARACTER SET UTF8MB4 COLLATE utf8mb4_0900_ai_ci NULL
@@ -188,7 +188,7 @@ ALTER TABLE t CHANGE COLUMN s s2 VARCHAR(40) CHARACTER SET UTF8MB4 COLLATE utf8m
 
 -- case: a smaller character set
 ALTER TABLE t MODIFY COLUMN s VARCHAR(10) CHARACTER SET gbk
--- stops: is not sent, and not certain
+-- stops: cannot convert existing values from
 
 -- case: only a comment and a default
 ALTER TABLE t MODIFY COLUMN n INT DEFAULT 3 COMMENT 'it''s'
@@ -255,11 +255,11 @@ ALTER TABLE t MODIFY COLUMN e ENUM('b','a')
 
 -- case: ENUM without a label that a row has
 ALTER TABLE t MODIFY COLUMN e ENUM('a')
--- stops: there are values that its new definition cannot hold
+-- stops: it has values that its new definition cannot hold
 
 -- case: SET with its labels in another order
 ALTER TABLE t MODIFY COLUMN w SET('q','p')
--- stops: is not sent, and not certain
+-- stops: cannot convert existing values from
 
 -- case: ENUM becomes VARCHAR
 ALTER TABLE t MODIFY COLUMN e VARCHAR(3)
@@ -280,7 +280,7 @@ ALTER TABLE t MODIFY COLUMN dt DATETIME(3)
 
 -- case: DATETIME becomes TIMESTAMP
 ALTER TABLE t MODIFY COLUMN dt TIMESTAMP
--- stops: is not sent, and not certain
+-- stops: cannot convert existing values from
 
 -- case: DATE becomes DATETIME
 ALTER TABLE t MODIFY COLUMN dd DATETIME
@@ -316,7 +316,7 @@ ALTER TABLE t MODIFY COLUMN dd INT
 
 -- case: DATE becomes a number that is too small for it
 ALTER TABLE t MODIFY COLUMN dd MEDIUMINT
--- stops: is not sent, and not certain
+-- stops: cannot convert existing values from
 
 -- case: TIME becomes text
 ALTER TABLE t MODIFY COLUMN tm VARCHAR(10)
@@ -326,7 +326,7 @@ ALTER TABLE t MODIFY COLUMN tm VARCHAR(10)
 
 -- case: TIME becomes text that is too short for some
 ALTER TABLE t MODIFY COLUMN tm VARCHAR(9)
--- stops: is not sent, and not certain
+-- stops: cannot convert existing values from
 
 -- case: TIME of more digits
 ALTER TABLE t MODIFY COLUMN tm TIME(6)
@@ -384,7 +384,7 @@ ALTER TABLE t MODIFY COLUMN b VARBINARY(4)
 
 -- case: BINARY becomes shorter than its values
 ALTER TABLE t MODIFY COLUMN b BINARY(1)
--- stops: there are values that its new definition cannot hold
+-- stops: it has values that its new definition cannot hold
 
 -- table: CREATE TABLE t (id INT PRIMARY KEY, b VARBINARY(3) NOT NULL, UNIQUE KEY u (b))
 -- rows: 1, '' | 2, 'abc'

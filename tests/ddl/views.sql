@@ -246,7 +246,7 @@ ALTER TABLE t MODIFY COLUMN g BIGINT AS (a + 2) VIRTUAL
 
 -- case: a virtual column of a view is no longer computed
 ALTER TABLE t MODIFY COLUMN g BIGINT AS (FLOOR(SQRT(a))) VIRTUAL
--- stops: might show something else than upstream's after it: drop it first
+-- stops: may differ from the upstream's after this DDL: drop it first
 -- stops.sqlite: is in the way, and could not be created again after it
 -- stops.postgresql: is in the way, and could not be created again after it
 
@@ -256,6 +256,6 @@ ALTER TABLE t MODIFY COLUMN g BIGINT AS (FLOOR(SQRT(a))) VIRTUAL
 
 -- case: a column of a view becomes one that is compared otherwise
 ALTER TABLE t MODIFY COLUMN a VARCHAR(20)
--- stops: might show something else than upstream's after it: drop it first
+-- stops: may differ from the upstream's after this DDL: drop it first
 -- stops.sqlite: is in the way, and could not be created again after it
 -- stops.postgresql: is in the way, and could not be created again after it

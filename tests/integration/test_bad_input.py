@@ -303,7 +303,7 @@ def test_the_bound_on_the_future_only_ever_stops(begin: Begin, protocol: str, ki
     else:
         feed.send(1, inserted(soon, {"id": 3, "name": "three"}))
         feed.mark(200)
-    words = "lies too far in the future", "If this machine's clock is behind, set it right"
+    words = "lies too far in the future", "If this machine's clock is behind, correct it"
     refuses(run, *words, limits__future_limit="60")
     assert run(limits__future_limit="4000").code == 0
     assert run.resolved_ts == ts(soon if kind == "mark" else 200)

@@ -166,7 +166,9 @@ def again(feed: Feed, rows: int) -> None:
 def test_a_topic_that_was_created_again_is_refused(begun: tuple[Feed, Command], rows: int) -> None:
     feed, run = begun
     again(feed, rows)
-    refuses(run, f"topic {feed.topic} was deleted and recreated: its offsets mean nothing")
+    refuses(
+        run, f"topic {feed.topic} was deleted and recreated: its old offsets are no longer valid"
+    )
 
 
 @pytest.mark.parametrize(
@@ -213,7 +215,7 @@ def test_a_topic_that_is_deleted_is_refused(
 # --- settings that give R its meaning -------------------------------------------------------------
 
 FROM = f"ticdc-consumer run CONFIG --from-ts {ts(100) - 1}"
-ANEW = "load all tables anew: ticdc-consumer forget CONFIG, then ticdc-consumer load CONFIG"
+ANEW = "load all tables again: ticdc-consumer forget CONFIG, then ticdc-consumer load CONFIG"
 SCOPE = [
     ("kafka__topics", None, '"topics" was', FROM),
     ("tables__filter", '["shop.*"]', 'filter was ["*.*"] and is ["shop.*"]', FROM),

@@ -359,7 +359,7 @@ def test_what_forbids_it_stops_the_run_and_leaves_the_table(
     for _ in range(2):  # a second attempt says the same
         outcome = run(**settings)
         assert outcome.code == 3, outcome.said
-        assert "column s: what a change from varchar(20) to int" in outcome.said
+        assert "column s: cannot convert existing values from varchar(20) to int" in outcome.said
         assert why in outcome.said
         assert more in outcome.said
         assert run.rows("SELECT * FROM t ORDER BY id") == before

@@ -109,7 +109,7 @@ def test_a_signal_ends_the_demo_anywhere_and_leaves_nothing(
         finally:
             process.kill()  # else a process that hangs is waited for
     assert process.returncode == 128 + number
-    interrupted = "ticdc-consumer: interrupted; what was not committed is undone\n"
+    interrupted = "ticdc-consumer: interrupted; uncommitted changes are rolled back\n"
     assert said.removeprefix(STARTS) == (interrupted if number == signal.SIGINT else "")
     assert psutil.wait_procs(started, timeout=120)[1] == []
     assert [*tmp_path.glob("ticdc-demo-*")] == []

@@ -119,8 +119,9 @@ def test_a_snapshot_later_than_the_checkpoint_is_refused_by_name(
     reached = ts(snapshot(100))
     refuses(
         run,
-        f"changefeed proof is at R = {reached}, before the snapshot {reached}: leave from_ts "
-        "out to go on from R; or, if the tables hold the rows of that snapshot, end the changefeed",
+        f"changefeed proof is at R = {reached}, before the snapshot {reached}: leave from_ts out "
+        "to continue from R; or, if the tables hold the rows of that snapshot, end the "
+        "changefeed",
         from_ts=reached,
     )
     assert run("--from-ts", str(reached - 1)).code == 0

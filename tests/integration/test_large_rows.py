@@ -271,7 +271,9 @@ def test_a_key_of_a_time_that_the_zone_has_twice_stops(
     topic.feed.mark(100)
     run = command([topic.feed], sqlite_url, source__time_zone="Europe/Berlin")
     outcome = run(source__upstream=maria.url.render_as_string(hide_password=False))
-    words = "docs: a TIMESTAMP of a large row's key: a time that is twice or never in Europe/Berlin"
+    words = (
+        "docs: a TIMESTAMP of a large row's key: a time that occurs twice or never in Europe/Berlin"
+    )
     assert (outcome.code, words in outcome.said) == (3, True), outcome.said
 
 

@@ -157,7 +157,7 @@ def test_a_foreign_key_of_the_table_and_one_to_it_are_created(
     history.begins()
     run = into(target_url, ddl__load_missing=True)
     history.ddl("ALTER TABLE t ADD UNIQUE KEY (id)")
-    assert "the rows are read anew from [source] upstream" in run.command("plan").printed
+    assert "the rows are read again from [source] upstream" in run.command("plan").printed
     assert run().code == 0
     child = "CREATE TABLE c (id INT PRIMARY KEY, t INT, FOREIGN KEY (t) REFERENCES t (id))"
     commit_ts = tidb.ddl(child)

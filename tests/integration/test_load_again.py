@@ -333,12 +333,12 @@ def test_a_table_is_loaded_or_set_aside_and_not_both(
     feed.send(0, RowChange(wide, tidb.ts(), after={"id": 1, "extra": 1}))
     feed.resolve(tidb.ts())
     outcome = run(**quarantine)
-    assert f"{name} cannot be set aside while load --table loads it" in outcome.said
+    assert f"{name} cannot be quarantined while load --table loads it" in outcome.said
     assert run.load("--table", name, "--give-up").code == 0
     outcome = run(**quarantine)
-    assert (outcome.code, f"{name} is set aside" in outcome.said) == (0, True), outcome.said
+    assert (outcome.code, f"{name} is quarantined" in outcome.said) == (0, True), outcome.said
     outcome = run.load("--table", name)
-    assert f"{name}: it is set aside: load and release it by" in outcome.said
+    assert f"{name}: it is quarantined: load and release it by" in outcome.said
 
 
 # --- a DDL, and what is refused -----------------------------------------------------------------
@@ -387,12 +387,12 @@ def test_a_refused_reload_is_named_and_a_load_may_be_given_up(
     table = f"{tidb.schema}.stock"
     statement, words = HINDERED[sa.make_url(target_url).get_backend_name()]
     assert "the upstream has no such table at R" in run.load("--table", "shop.none").said
-    assert "no load of it is under way" in run.load("--table", table, "--give-up").said
+    assert "it is not being loaded" in run.load("--table", table, "--give-up").said
     begin_and_die(run, table, monkeypatch)
     with executing(target_url) as connection:
         connection.exec_driver_sql(statement)
     outcome = run.load("--table", f"{tidb.schema}.other")
-    assert f"go on with it first: ticdc-consumer load CONFIG --table {table}" in outcome.said
+    assert f"continue it first: ticdc-consumer load CONFIG --table {table}" in outcome.said
     outcome = run.load("--table", table)
     assert (outcome.code, words in outcome.said) == (3, True), outcome.said
     outcome = run.load("--table", table, "--give-up")
@@ -448,7 +448,7 @@ def test_a_session_lost_in_the_catalog_gives_no_traceback(
     monkeypatch.setattr(kind, "hindrances", lost)
     outcome = run.load("--table", f"{tidb.schema}.stock")
     assert outcome.code == code, outcome.said
-    again = f"go on with: ticdc-consumer load CONFIG --table {tidb.schema}.stock"
+    again = f"continue with: ticdc-consumer load CONFIG --table {tidb.schema}.stock"
     assert (again in outcome.said) == bool(code)
     assert run.load("--table", f"{tidb.schema}.stock").code == 0
 

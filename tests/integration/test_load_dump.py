@@ -245,18 +245,22 @@ DAMAGED: list[tuple[str, Damage, str]] = [
         {"shop.t.000000000.csv": CSV},
         "shop.t: [source] dump has its rows more than once",
     ),
-    ("a name of a template", {"t.sql": ROWS}, "t.sql in [source] dump is no file of Dumpling's"),
+    (
+        "a name of a template",
+        {"t.sql": ROWS},
+        "t.sql in [source] dump does not have one of Dumpling's",
+    ),
 ]
 LATER: list[tuple[str, Damage, str]] = [
     (
         "too few values",
         {FILE: ROWS.replace("2,NULL", "2")},
-        f"{FILE}, byte 100: the row has 1 values, and not 2: dump anew",
+        f"{FILE}, byte 100: the row has 1 values, and not 2: dump again",
     ),
     (
         "too many values",
         {FILE: ROWS.replace("2,NULL", "2,'a\\',(',3")},
-        f"{FILE}, byte 100: the row has 3 values, and not 2: dump anew",
+        f"{FILE}, byte 100: the row has 3 values, and not 2: dump again",
     ),
     (
         "doubled quotes",

@@ -113,7 +113,7 @@ CASES = [
         settings={"limits__schema_wait": "0"},
         told=False,
         run="the changefeed repeats the newest by send-bootstrap-interval-in-sec and",
-        check=" without a schema, which none of these messages has",
+        check=" without a schema, which these messages do not contain",
     ),
     Lossy(
         "simple",
@@ -138,7 +138,7 @@ CASES = [
         "debezium",
         "output-old-value",
         config={"sink": {"debezium": {"output-old-value": False}}},
-        check="make sure that it is not, or set output-old-value = true in [sink.debezium]",
+        check="make sure that it does not, or set output-old-value = true in [sink.debezium]",
     ),
     Lossy(
         "debezium",
@@ -167,7 +167,7 @@ CASES = [
         "avro",
         "output-raw-change-event",
         config={"sink": {"kafka-config": {"output-raw-change-event": True}}},
-        check="No message shows whether output-raw-change-event is true in the changefeed",
+        check="No message shows whether the changefeed has output-raw-change-event = true",
     ),
 ]
 
@@ -254,7 +254,7 @@ OF_FILES = [
         "csv",
         "output-old-value",
         settings=IN_CSV,
-        check="make sure that it is not, or set output-old-value = true in [sink.csv]",
+        check="make sure that it does not, or set output-old-value = true in [sink.csv]",
     ),
     LossyFiles(
         "csv",

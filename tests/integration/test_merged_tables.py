@@ -177,20 +177,20 @@ TABLES = [
     ("id INT NOT NULL, shard TEXT, name TEXT, u INT, PRIMARY KEY (id)", "needs a column shard"),
     (
         "id INT NOT NULL PRIMARY KEY, shard TEXT NOT NULL, name TEXT, u INT",
-        "must have shard beside other columns",
+        "must have shard as one of its columns",
     ),
     (
         "id INT NOT NULL, shard TEXT NOT NULL, name TEXT, u INT UNIQUE, PRIMARY KEY (id, shard)",
-        "must have shard beside other columns",
+        "must have shard as one of its columns",
     ),
     (
         "id INT NOT NULL, shard TEXT NOT NULL PRIMARY KEY, name TEXT, u INT",
-        "must have shard beside other columns",
+        "must have shard as one of its columns",
     ),
     (
         "id INT NOT NULL, shard TEXT NOT NULL COLLATE NOCASE, name TEXT, u INT, "
         "PRIMARY KEY (id, shard)",
-        "takes keys for equal that upstream holds apart",
+        "treats keys as equal that the upstream distinguishes",
     ),
 ]
 
@@ -226,7 +226,7 @@ def test_a_truncate_needs_a_column_that_tells_the_rows_apart(
     feed.ddl(60, "TRUNCATE TABLE orders", "orders", "s1")
     feed.mark(100)
     outcome = run()
-    assert outcome.code == 3 and "has no column shard that tells its rows" in outcome.said
+    assert outcome.code == 3 and "has no column shard that names the upstream table" in outcome.said
     assert run.rows("SELECT id FROM orders") == [(1,)]
 
 
@@ -303,6 +303,6 @@ def test_a_shard_is_not_set_aside_without_the_others(shards: Shards) -> None:
     shards.feed.mark(300)
     refuses(
         shards.run,
-        "s1.orders cannot be set aside: its rows share a table of the target with others",
+        "s1.orders cannot be quarantined: its rows share a table of the target with others",
         on_error__quarantine="true",
     )

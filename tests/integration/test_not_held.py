@@ -80,7 +80,7 @@ def test_a_table_quarantined_by_a_row_is_released_by_its_delete(
     feed.send(0, inserted(110, {"word": NUL, "n": 1}, of))
     feed.mark(200)
     outcome = run()
-    assert outcome.code == 0 and "shop.words is set aside" in outcome.said
+    assert outcome.code == 0 and "shop.words is quarantined" in outcome.said
     feed.send(1, deleted(210, {"word": NUL, "n": 1}, of), inserted(211, {"word": "b", "n": 2}, of))
     feed.mark(300)
     assert run().code == 0

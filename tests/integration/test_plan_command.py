@@ -120,8 +120,10 @@ def test_ddl_is_in_the_targets_words_and_ends_what_is_counted(begin: Begin, plan
     assert 'ALTER TABLE "items" ADD COLUMN "n" INTEGER;' in text
     waiting = [line for line in lines if "wait" in line]
     # Both where they are met: the second is not read again in its own cut.
-    assert waiting == ["  shop.items: changes that wait for the DDL before, not counted: about 2"]
-    assert "its SQL depends on the DDL before it" in text
+    assert waiting == [
+        "  shop.items: changes that wait for the preceding DDL are not counted: about 2"
+    ]
+    assert "its SQL depends on the preceding DDL" in text
     assert run.contents() == before
     assert run().code == 0
 
@@ -292,6 +294,8 @@ def test_an_exchanged_partition_is_told_with_the_rows_that_move(begin: Begin, pl
     assert 'DELETE FROM "parted" WHERE (("id" < 10));' in text
     assert 'INSERT INTO "parted" ("id") SELECT "id" FROM "other";' in text
     for name in ("parted", "other"):
-        assert f"shop.{name}: changes that wait for the DDL before, not counted: about 1" in text
+        assert (
+            f"shop.{name}: changes that wait for the preceding DDL are not counted: about 1" in text
+        )
     assert run.contents() == before
     assert run().code == 0

@@ -1,4 +1,4 @@
-"""A table whose rows cannot be applied is set aside, the others go on, and a release brings it to
+"""A table whose rows cannot be applied is quarantined, the others go on, and a release brings it to
 their R."""
 
 import json
@@ -121,7 +121,7 @@ def test_one_table_waits_and_is_released_while_the_others_go_on(
     here = place(request.getfixturevalue(f"{target}_url"))
     here.poison()
     said = here.caught_up(200)
-    assert f"shop.items is set aside at R {ts(100)}: shop.items.extra: the target" in said
+    assert f"shop.items is quarantined at R {ts(100)}: shop.items.extra: the target" in said
     assert here.aside() == [("items", 100)]
     assert here.rows("items") == [(1, "one")]
     assert here.rows("others") == [(1, "one"), (2, "two")]
@@ -353,7 +353,7 @@ def test_a_table_with_a_foreign_key_stops_as_without_the_setting(small: Place) -
     small.poison()
     refuses(
         small.run,
-        "shop.items cannot be set aside: a foreign key joins it and shop.notes",
+        "shop.items cannot be quarantined: a foreign key joins it and shop.notes",
     )
 
 
@@ -364,7 +364,7 @@ def test_a_foreign_key_that_only_the_target_has_stops_it_too(small: Place) -> No
         "FOREIGN KEY (id) REFERENCES items (id))",
     )
     small.poison()
-    refuses(small.run, "shop.items cannot be set aside: foreign key", "joins it and another")
+    refuses(small.run, "shop.items cannot be quarantined: foreign key", "joins it and another")
 
 
 def test_transactions_are_refused(small: Place) -> None:
@@ -389,7 +389,7 @@ def test_a_ddl_of_it_and_of_something_else_stops_in_its_place(small: Place, quer
     small.feed.send(0, inserted(260, {"id": 4, "name": "x"}, table(OTHERS)))
     small.feed.mark(300)
     outcome = small.run()
-    assert outcome.code == 3 and "is of a table that is set aside" in outcome.said, outcome.said
+    assert outcome.code == 3 and "is of a table that is quarantined" in outcome.said, outcome.said
     assert small.run.resolved_ts == ts(250)
     assert small.rows("others")[-1] == (3, "x")
     small.mend()
@@ -399,7 +399,7 @@ def test_a_ddl_of_it_and_of_something_else_stops_in_its_place(small: Place, quer
 
 def test_a_table_that_is_not_set_aside_is_not_released(small: Place) -> None:
     code, said = small.release()
-    assert code == 3 and "shop.items is not set aside; no table is" in said
+    assert code == 3 and "shop.items is not quarantined; no table is" in said
 
 
 def test_a_log_that_is_gone_is_named(small: Place, capsys: pytest.CaptureFixture[str]) -> None:
@@ -409,11 +409,11 @@ def test_a_log_that_is_gone_is_named(small: Place, capsys: pytest.CaptureFixture
     moved = [[*each[:3], 1000, *each[4:]] for each in json.loads(positions)]
     small.alter(f"UPDATE ticdc_quarantine SET positions = '{json.dumps(moved)}'")  # noqa: S608
     code, said = small.release()
-    assert code == 3 and "shop.items cannot be released, since its log is gone" in said
+    assert code == 3 and "shop.items cannot be released, because its log is lost" in said
     capsys.readouterr()
     assert cli.main(["check", str(small.run._file), *small.run.arguments()]) == 0
     found = capsys.readouterr().out
-    assert f"warn  checkpoint: shop.items is set aside at R {ts(100)}" in found
+    assert f"warn  checkpoint: shop.items is quarantined at R {ts(100)}" in found
     assert "shop.items cannot be released: " in found
 
 
@@ -430,7 +430,7 @@ def test_status_and_why_say_what_waits(small: Place, capsys: pytest.CaptureFixtu
         assert until(lambda: is_running(small.run), 20.0)
         shown = diagnosis.why(small.run.options())
     assert shown.cause == "table-quarantined"
-    assert shown.sentence.startswith(f"the table shop.items is set aside at R {ts(100)}")
+    assert shown.sentence.startswith(f"the table shop.items is quarantined at R {ts(100)}")
     assert shown.advice == (
         "fix the cause, stop the consumer, then apply what waits: "
         "ticdc-consumer release CONFIG shop.items",
@@ -440,13 +440,13 @@ def test_status_and_why_say_what_waits(small: Place, capsys: pytest.CaptureFixtu
     capsys.readouterr()
     assert cli.main(["status", str(small.run._file), *small.run.arguments()]) == 0
     text = capsys.readouterr().out
-    assert f"set aside       shop.items waits at R {ts(100)}" in text
+    assert f"quarantined     shop.items waits at R {ts(100)}" in text
     assert "with 3 changes" in text
     assert cli.main(["status", str(small.run._file), *small.run.arguments(), "--json"]) == 0
-    (waiting,) = json.loads(capsys.readouterr().out)["set_aside"]
+    (waiting,) = json.loads(capsys.readouterr().out)["quarantined"]
     assert (waiting["table"], waiting["resolved_ts"]) == ("items", str(ts(100)))
     assert cli.main(["list", str(small.run._file), *small.run.arguments()]) == 0
-    assert "tables set aside: 1" in capsys.readouterr().out
+    assert "quarantined tables: 1" in capsys.readouterr().out
 
 
 def test_a_plan_continues_without_it_and_ends_as_another_would(
@@ -483,7 +483,7 @@ def crash(long: bool, monkeypatch: pytest.MonkeyPatch) -> Callable[[Place, str, 
                 outcome = here.run() if command == "run" else here.run.command("release", NAME)
             except failpoints.FailpointReached:
                 return True
-        assert outcome.code == 0 or "is not set aside" in outcome.said, outcome.said
+        assert outcome.code == 0 or "is not quarantined" in outcome.said, outcome.said
         return False
 
     return crash

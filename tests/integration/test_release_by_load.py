@@ -1,4 +1,4 @@
-"""A table that is set aside, and whose log cannot be read, is loaded from the upstream at R."""
+"""A table that is quarantined, and whose log cannot be read, is loaded from the upstream at R."""
 
 from collections.abc import Callable
 
@@ -55,7 +55,7 @@ def test_it_equals_the_upstream_at_r_and_goes_on(
     insert(tidb, feed, {"id": 1}, "others")
     feed.resolve(tidb.ts())
     outcome = run()
-    assert (outcome.code, f"{stock} is set aside" in outcome.said) == (0, True), outcome.said
+    assert (outcome.code, f"{stock} is quarantined" in outcome.said) == (0, True), outcome.said
     assert run.rows("SELECT id, text FROM stock") == [(1, "one")]
     reached = run.resolved_ts
     assert run.command("release", stock).code == 3
@@ -85,7 +85,7 @@ def test_rows_of_a_table_that_has_its_columns_are_replaced(
     tidb.execute(STOCK, "INSERT INTO stock VALUES (1, 'one'), (9, 'nine')")
     run, stock = into(target_url, on_error__quarantine="true"), f"{tidb.schema}.stock"
     assert run.load().code == 0
-    assert "stock is not set aside" in run.command("release", stock, "--load").said
+    assert "stock is not quarantined" in run.command("release", stock, "--load").said
     insert_unreadable(tidb, feed)
     tidb.execute("DELETE FROM stock WHERE id = 9")
     feed.resolve(tidb.ts())

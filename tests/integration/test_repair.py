@@ -101,9 +101,9 @@ def test_what_cannot_be_put_right_is_named_and_the_rest_is_done(
     monkeypatch.setattr(Watch, "is_gone", lambda *_: True)
     code, out, _ = drifted.verify("--repair")
     assert code == 5
-    assert "log: not repaired: nothing identifies its rows: load all tables anew" in out
-    assert "to be put right: 4 rows of 1 table\n" in out
-    assert "4 rows put right at R = " in out
+    assert "log: not repaired: nothing identifies its rows: load all tables again" in out
+    assert "to repair: 4 rows of 1 table\n" in out
+    assert "4 rows repaired at R = " in out
     assert {name for name, *_ in drifted.differences()} == {"log"}
 
 
@@ -230,12 +230,12 @@ def test_rows_are_read_as_of_the_end_of_the_cut_that_writes_them(stream: Stream)
         "UPDATE people SET mail = 'not asked' WHERE id = 3",
     )
     assert outcome.code == 0, outcome.said
-    assert "repair: 4 rows put right at R = " in outcome.said
+    assert "repair: 4 rows repaired at R = " in outcome.said
     assert stream.people() == [(1, "new"), (3, "c"), (4, "d"), (7, "b")]
     assert stream.requests() == [("done", True, "")]
     with opened(stream.run.target_url) as target:
         shown = text.to_text(reading.read(target, stream.run.options()), "orders.toml")
-    assert re.search(r"last repair +4 rows put right at R = \d+", shown), shown
+    assert re.search(r"last repair +4 rows repaired at R = \d+", shown), shown
 
 
 def test_a_row_with_the_unique_value_of_a_repaired_one_goes(stream: Stream) -> None:
@@ -308,7 +308,7 @@ def test_rows_of_a_table_with_other_columns_by_then_are_repaired(stream: Stream)
 ANOTHER = "CREATE TABLE people (mail VARCHAR(20) PRIMARY KEY, n INT)"
 GONE = [
     ([("DROP TABLE people", 4)], "the upstream has no such table"),
-    ([("DROP TABLE people", 4), (ANOTHER, 3)], "identified by other columns since: verify again"),
+    ([("DROP TABLE people", 4), (ANOTHER, 3)], "its key columns have changed: verify again"),
     ([("RENAME TABLE people TO persons", 14)], "the upstream has no such table"),
 ]
 
@@ -324,7 +324,7 @@ def test_rows_of_a_table_replaced_by_then_are_left_and_named(
     assert outcome.code == 0, outcome.said
     ((state, _, reason),) = stream.requests()
     assert state == "done" and words in reason, reason
-    assert f"repair: 0 rows put right at R = {with_time(stream.run.resolved_ts)}" in outcome.said
+    assert f"repair: 0 rows repaired at R = {with_time(stream.run.resolved_ts)}" in outcome.said
 
 
 # --- kill -9 ------------------------------------------------------------------------------------

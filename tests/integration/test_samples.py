@@ -203,7 +203,7 @@ def test_postgresql_is_loaded_from_tidb_and_kept_equal(
             connection.exec_driver_sql(f"DELETE FROM {name}.orders WHERE id = 3")  # noqa: S608
             connection.commit()
         said = ran(*command, "verify", path, *words, "--repair")
-        for line in (" id=3 is missing in the target", "put right: 1 row of 1 table", "\nequal at"):
+        for line in (" id=3 is missing in the target", "to repair: 1 row of 1 table", "\nequal at"):
             assert line in said
     finally:
         real_kafka.delete_topic(name)

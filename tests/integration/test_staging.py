@@ -224,7 +224,7 @@ def test_a_table_that_is_set_aside_is_not_staged(pair: Pair, staged: list[str]) 
     pair.send(0, "users", None, {"id": 1, "name": "name"})
     pair.send(1, "items", None, {"id": 1, "name": "one"})
     pair.mark()
-    pair.ends(0, "shop.users is set aside", on_error__quarantine="true")
+    pair.ends(0, "shop.users is quarantined", on_error__quarantine="true")
     assert pair.left() == []
     pair.send(1, "users", None, {"id": 2, "name": "two"})
     pair.send(0, "items", None, {"id": 2, "name": "two"})
@@ -343,7 +343,7 @@ def test_an_older_consumer_publishes_nothing_of_its_tasks(pair: Pair) -> None:
 REFUSED = [
     ("sqlite", {}, "for PostgreSQL, MySQL and MariaDB, and this is sqlite"),
     ("tidb", {}, "for PostgreSQL, MySQL and MariaDB, and this is tidb"),
-    ("sqlite", {"target__apply": "transactions"}, 'is for target.apply = "net"'),
+    ("sqlite", {"target__apply": "transactions"}, 'needs target.apply = "net"'),
 ]
 
 

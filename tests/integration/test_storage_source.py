@@ -151,7 +151,7 @@ def test_files_of_a_quarantined_table_are_read_after_its_release(
     sink.mark(200)
     sink.send(inserted(210, THREE))  # in the storage before its resolved ts
     outcome = run(on_error__quarantine="true")
-    assert (outcome.code, "is set aside" in outcome.said) == (0, True), outcome.said
+    assert (outcome.code, "is quarantined" in outcome.said) == (0, True), outcome.said
     with opened(sqlite_url) as target:
         target.execute("DROP INDEX names").close()
     outcome = run.command("release", "shop.items")

@@ -175,9 +175,9 @@ def test_a_past_that_is_collected_is_told_in_one_sentence(
     (said,) = [line for line in outcome.said.splitlines() if line.startswith("ticdc-consumer: ")]
     assert said == (
         f"ticdc-consumer: {upstream.schema}.docs: the upstream has removed the rows of commit_ts "
-        f"{commit_ts} (error 8055), so that a large row cannot be completed: keep more there "
-        f"(tidb_gc_life_time) and {LOAD_ANEW}; so that it does not come again, let the changefeed "
-        "use claim-check"
+        f"{commit_ts} (error 8055), so that a large row cannot be completed: raise "
+        f"tidb_gc_life_time there, and {LOAD_ANEW}; to avoid this, let the changefeed use "
+        "claim-check"
     )
     assert run.resolved_ts == commit_ts - 9  # after the CREATE TABLE
     assert run.rows("SELECT count(*) FROM docs") == [(0,)]

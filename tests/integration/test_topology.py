@@ -241,7 +241,7 @@ def test_a_ddl_below_r_in_a_topic_that_joins_stops(
     feed.mark(300)
     outcome = run()
     assert outcome.code == 3
-    assert "a new topic brings a DDL of shop.others" in outcome.said
+    assert "a new topic has a DDL of shop.others" in outcome.said
     assert run.resolved_ts == ts(200)
 
 

@@ -314,8 +314,8 @@ def test_what_cannot_be_compared_is_named(into_sqlite: Verified) -> None:
         f" VALUES ('proof', '{schema}', 'c', '', 'named', 'c')",
     )
     assert into_sqlite.problems() == {
-        "a": f"cannot be compared: {schema}.a.v: the target table has no such column; add it there "
-        "with the upstream's type, have its values loaded: ticdc-consumer load CONFIG --table "
+        "a": f"cannot be compared: {schema}.a.v: the target table has no such column; add it "
+        "there with the upstream's type, load its values: ticdc-consumer load CONFIG --table "
         f"{schema}.a, then start again",
         "b": 'the target has no table "b"',
         "c": 'the upstream has no such table, and the target has "c"',
@@ -546,7 +546,7 @@ def test_drift_is_found_and_put_right_while_both_sides_go_on(
         assert int(repaired["repair"]["resolved_ts"]) > int(table["resolved_ts"])
         assert repaired["repair"]["rows"] >= 3
         assert consumer.running and workload.running, consumer.text
-        assert "rows put right at R" in consumer.text
+        assert "rows repaired at R" in consumer.text
         assert run.rows("SELECT state, detail FROM ticdc_repair") == [("done", "")]
     finally:
         workload.end()

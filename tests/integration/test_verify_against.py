@@ -136,7 +136,7 @@ def test_a_table_that_is_set_aside_is_named_and_not_compared(
         labels = f'{{changefeed="proof",result="{result}"}}'
         assert f"ticdc_consumer_verified_tables{labels} {tables}.0" in metrics.read_text()
     problems = {table["table"]: table["problem"] for table in report["tables"]}
-    assert "it is set aside, at R" in problems["a"] and problems["b"] is None
+    assert "it is quarantined at R" in problems["a"] and problems["b"] is None
 
 
 def test_two_consumers_that_go_on_are_compared_where_they_meet(

@@ -196,7 +196,7 @@ def test_a_table_that_is_set_aside_is_named_and_not_replayed(
     assert (outcome := run(on_error__quarantine="true")).code == 0, outcome.said
     code, report = verify(run, "--set", "on_error.quarantine=true")
     assert code == 5
-    assert "the target: it is set aside, at R" in str(problems(report)["log"])
+    assert "the target: it is quarantined at R" in str(problems(report)["log"])
     assert [t["equal"] for t in report["tables"]] == [True, True, False]
 
 
@@ -220,7 +220,7 @@ def test_a_target_that_was_loaded_is_compared_from_a_snapshot(
     assert (outcome := run.load("--at", str(snapshot_ts))).code == 0, outcome.said
     code, report = verify(run)
     assert code == 3
-    assert "they have no resolved ts at or above the target's R yet" in report["equal"]
+    assert "the topics have no resolved ts at or above the target's R yet" in report["equal"]
     feed.resolve(tidb.ts())
     code, report = verify(run)
     assert code == 5, report

@@ -62,7 +62,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_target_that_does_not_answer(begin: Begin) -> None:
     _, run = begin()
     shown = diagnosed(run, target__url="postgresql+psycopg://app@127.0.0.1:1/shop")
-    assert shown.cause == "target-away" and "127.0.0.1:1" in shown.sentence
+    assert shown.cause == "target-unreachable" and "127.0.0.1:1" in shown.sentence
 
 
 def test_a_target_that_takes_connections_and_says_nothing(begin: Begin) -> None:
@@ -72,8 +72,8 @@ def test_a_target_that_takes_connections_and_says_nothing(begin: Begin) -> None:
         frozen.listen()
         port = frozen.getsockname()[1]
         shown = diagnosed(run, target__url=f"postgresql+psycopg://app@127.0.0.1:{port}/shop")
-    assert shown.cause == "target-away" and "did not answer within 4 s" in shown.sentence
-    assert "no connection has come about" in shown.evidence
+    assert shown.cause == "target-unreachable" and "did not answer within 4 s" in shown.sentence
+    assert "no connection was established" in shown.evidence
 
 
 def test_a_target_that_refuses_its_user(begin: Begin, postgresql_url: str) -> None:
@@ -208,7 +208,7 @@ def test_a_registry_that_is_away(mock_kafka: brokers.Mock, sqlite_url: str, comm
     feed.mark(200)
     away = {"registry__url": "http://127.0.0.1:1", **IMPATIENT}  # its own port may be taken anew
     assert run(**away).code == 1
-    assert diagnosed(run, **away).cause == "registry-away"
+    assert diagnosed(run, **away).cause == "registry-unreachable"
 
 
 def test_a_storage_of_claim_checks_that_is_away(begin: Begin, tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_a_storage_of_claim_checks_that_is_away(begin: Begin, tmp_path: Path) ->
     feed.mark(200)
     assert run(source__claim_check=claims.as_uri(), **IMPATIENT).code == 1
     shown = diagnosed(run)
-    assert shown.cause == "claim-check-away" and CLAIM in shown.sentence
+    assert shown.cause == "claim-check-unreachable" and CLAIM in shown.sentence
 
 
 def test_a_log_that_is_deleted_before_it_is_applied(begin: Begin) -> None:
@@ -368,12 +368,12 @@ def test_brokers_that_are_away(begin: Begin, monkeypatch: pytest.MonkeyPatch) ->
     with running(run):
         comes_to(run, "ticdc-stopped")
         feed.kafka.close()
-        shown = comes_to(run, "brokers-away")
+        shown = comes_to(run, "brokers-unreachable")
         assert feed.kafka.bootstrap in shown.sentence
-        own = "brokers-away"
+        own = "brokers-unreachable"
         assert until(lambda: cause_of(of_itself(run)) == own, SOON, pause=0.2)
     assert run().code == 1
-    assert diagnosed(run).cause == "brokers-away"
+    assert diagnosed(run).cause == "brokers-unreachable"
 
 
 def test_a_topic_that_is_gone(begin: Begin) -> None:

@@ -82,12 +82,6 @@ DECISIONS = {
 FACES = {"Encoder", "Decoder", "Options"}
 """What each format calls its own: the same name in each, on purpose."""
 
-DENIED = {
-    *("found", "told", "there", "place", "places", "wanted", "taken", "said", "gone", "made"),
-    *("shown", "kept", "given", "held", "saw", "meet", "tidy", "settle"),
-}
-"""Names that say nothing of what they hold (docs/reference/glossary.md has the words to use)."""
-
 
 @cache
 def trees() -> dict[str, dict[tuple[str, ...], ast.Module]]:
@@ -126,20 +120,6 @@ def docstring_free(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.stm
     first = node.body[0]
     has_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
     return node.body[1:] if has_docstring else node.body
-
-
-def names_in(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Each name that is assigned, and each parameter, function and attribute that is defined."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store()):
-                yield node.lineno, name
-            case ast.arg(arg=name):
-                yield node.lineno, name
-            case ast.FunctionDef(name=name):
-                yield node.lineno, name
-            case ast.Attribute(attr=name, ctx=ast.Store()):
-                yield node.lineno, name
 
 
 def test_a_folder_can_be_taken_in_at_a_glance() -> None:
@@ -294,12 +274,3 @@ def test_no_function_is_longer_than_a_page() -> None:
                 if lines > LONGEST:
                     long[f"{module}.{node.name}"] = lines
     assert long == {}
-
-
-def test_a_name_says_what_it_holds() -> None:
-    assert [
-        f"{module}:{line}: {name}"
-        for module, tree in modules()
-        for line, name in names_in(tree)
-        if name.lstrip("_") in DENIED
-    ] == []

@@ -715,7 +715,7 @@ class TargetContract:
         table = defined("create table t (id int primary key, n int)")
         layout = created(target, table)
         load(target, layout, [["1", "300"]])
-        with pytest.raises(Stop, match="column n: there are values that its new definition"):
+        with pytest.raises(Stop, match="column n: it has values that its new definition"):
             self.alter(target, schema, table, "modify column n tinyint")
         assert contents(target, layout) == [(1, 300)]
 

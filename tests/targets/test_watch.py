@@ -26,7 +26,7 @@ def test_an_unanswered_statement_is_told_again_and_again(
         sleep(target, 2.4)
     assert len(caplog.messages) >= 2
     assert caplog.messages[0].startswith("waiting for the target: it has not answered for ")
-    assert "room on the disk" in caplog.messages[0]
+    assert "disk space" in caplog.messages[0]
     target.close()
 
 

@@ -422,7 +422,7 @@ class History:
         elif self.judge.resolved_ts < self.cdc.goal:
             raise Broken(f"it ended at R = {self.judge.resolved_ts}, before {self.cdc.goal}")
         elif self.judge.aside:
-            raise Broken(f"it ended with tables set aside: {self.judge.aside}")
+            raise Broken(f"it ended with quarantined tables: {self.judge.aside}")
 
 
 def _template(folder: Path) -> bytes:

@@ -25,7 +25,7 @@ class Seen:
     ddls: tuple[tuple[int, str], ...]
     """commit_ts and table of each that the ledger has as done."""
     aside: dict[str, int] = field(default_factory=dict)
-    """The tables that are set aside, each with its own R."""
+    """The tables that are quarantined, each with its own R."""
     pending: int = 0
     """DDL below R that are not done: until they are, tables differ from the upstream."""
 
@@ -66,7 +66,7 @@ class Judge:
         self._observer.close()
 
     def restart(self, topic: str, partition: int) -> int | None:
-        """Where the checkpoint, or a table that is set aside, has a partition read on."""
+        """Where the checkpoint, or a table that is quarantined, has a partition read on."""
         if "ticdc_offset" not in self._names():
             return None
         row = self._observer.execute(
@@ -175,19 +175,19 @@ class Judge:
             raise Broken(f"at R = {seen.resolved_ts} the ledger has {seen.ddls}, upstream {ddls}")
 
     def _look_aside(self, last: Seen, seen: Seen) -> None:
-        """A table is set aside at R; its own R does not go back, and ends at R."""
+        """A table is quarantined at R; its own R does not go back, and ends at R."""
         for table, ts in seen.aside.items():
             before = last.aside.get(table)
             if before is None:
-                self.covered["tables set aside"] += 1
+                self.covered["tables quarantined"] += 1
                 if ts != seen.resolved_ts:
-                    raise Broken(f"{table} is set aside at {ts}, R is {seen.resolved_ts}")
+                    raise Broken(f"{table} is quarantined at {ts}, R is {seen.resolved_ts}")
             elif not before <= ts < seen.resolved_ts + 1:
                 raise Broken(f"{table} went from {before} to {ts}, R is {seen.resolved_ts}")
         self.covered["tables released"] += len(last.aside.keys() - seen.aside.keys())
 
     def _expected(self, seen: Seen) -> Contents:
-        """The upstream at R, and at their own R what is set aside."""
+        """The upstream at R, and at their own R what is quarantined."""
         there = self._last.contents.keys() | seen.contents.keys()
         contents = self._upstream.at(seen.resolved_ts)
         contents = {n: of for n, of in contents.items() if n not in self.late or n in there}

@@ -43,7 +43,7 @@ class People:
         self._history = history
         self._rng = history.plan.random("people")
         self._releases = False
-        """Whether the next start releases what is set aside."""
+        """Whether the next start releases what is quarantined."""
         self._noticed = set[str]()
         self.left_behind = set[Process]()
         """Consumers under which the target was restored."""
@@ -101,7 +101,7 @@ class People:
         return ORIGIN if again or before else None
 
     def release(self, consumer: Consumer) -> None:
-        """What is set aside, if somebody wants to: now nothing is in its way any more."""
+        """What is quarantined, if somebody wants to: now nothing is in its way any more."""
         history = self._history
         aside = history.judge.aside
         if not aside or not (self._releases or self._rng.random() < 0.3):
@@ -122,7 +122,7 @@ class People:
             raise Unavailable(str(error)) from error
 
     def notice(self) -> None:
-        """Somebody may see at once that a table is set aside, and want it released."""
+        """Somebody may see at once that a table is quarantined, and want it released."""
         aside = {*self._history.judge.aside}
         if aside - self._noticed and self._rng.random() < 0.5:
             self.want_a_release()

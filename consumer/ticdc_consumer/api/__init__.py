@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 
 def check(settings: "Settings") -> Iterator["Finding"]:
-    """Every precondition of a run, each as soon as it is known; nothing is written."""
+    """Yields the finding about each precondition of a run as soon as it is known; writes
+    nothing."""
     from ticdc_consumer.commands.check import checks
 
     return checks.check(settings)
@@ -50,10 +51,10 @@ def plan(
     sql: bool = False,
     spark: "SparkSession | None" = None,
 ) -> Iterator["PlannedCut"]:
-    """What the next cuts would do; also beside a consumer that runs. Nothing is taken over, nothing
-    is written. With `sql`, small cuts have the statements for their rows.
+    """Yields what the next cuts would do, with or without a running consumer. Takes over nothing
+    and writes nothing. With `sql`, small cuts have the statements for their rows.
 
-    Raises what would end the run, after what would come before it.
+    Raises the error that would end the run, after the cuts that would precede it.
     """
     from ticdc_consumer.commands import plan as dry_run
 
@@ -61,7 +62,8 @@ def plan(
 
 
 def status(settings: "Settings") -> "Status":
-    """Where the changefeed is, by the target alone. Raises `Stop` if there is no checkpoint."""
+    """Returns the changefeed's state as the target stores it. Raises `Stop` without a
+    checkpoint."""
     from ticdc_consumer.status import reading
     from ticdc_consumer.targets import open_target
 
@@ -71,16 +73,16 @@ def status(settings: "Settings") -> "Status":
 
 
 def why(settings: "Settings", config: str = "CONFIG") -> "Diagnosis":
-    """What explains the present state best, in 5 seconds at most: asks the target and the source,
-    and needs no consumer that runs. `config` is the file of settings, for the commands in the
-    advice."""
+    """Returns the best explanation of the present state, in 5 seconds at most: asks the target and
+    the source, and works without a running consumer. `config` is the settings file that the advised
+    commands name."""
     from ticdc_consumer.status import diagnosis
 
     return diagnosis.why(settings, config)
 
 
 def changefeeds(settings: "Settings") -> Sequence["ChangefeedStatus"]:
-    """All changefeeds of the target, as `list` shows them."""
+    """Returns all changefeeds of the target, as `list` shows them."""
     from ticdc_consumer.commands.changefeeds import list_all
     from ticdc_consumer.targets import open_target
 
@@ -90,7 +92,7 @@ def changefeeds(settings: "Settings") -> Sequence["ChangefeedStatus"]:
 
 
 def forget(settings: "Settings") -> "Ended":
-    """Removes what the target's `ticdc_*` tables hold of the changefeed; its tables stay."""
+    """Removes the changefeed from the target's `ticdc_*` tables, and keeps its tables."""
     from ticdc_consumer.commands.changefeeds import end
     from ticdc_consumer.targets import open_target
 
@@ -100,8 +102,8 @@ def forget(settings: "Settings") -> "Ended":
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """`resolved_ts` is R, None if the load was stopped before its end: another one goes on with it.
-    `progress` is how far it came, None if nothing was to be loaded."""
+    """The result of a load: `resolved_ts` is R, or None if the load was stopped before its end and
+    another call must continue it; `progress` is None if there was nothing to load."""
 
     resolved_ts: int | None
     progress: "LoadProgress | None" = None
@@ -117,13 +119,13 @@ def load(
     stopped: Callable[[], bool] = lambda: False,
     spark: "SparkSession | None" = None,
 ) -> Loaded:
-    """Copies all tables that the filter takes as of `at`, by default as of now, and sets R behind
-    it; or loads `tables`, each `schema.table`, again beside those in use. Goes on with a load that
-    was interrupted. `report` gets how far it is, `stopped` may end it.
+    """Copies all tables that the filter matches as of `at`, by default as of now, and sets R to
+    `at` + 1; or loads `tables`, each `schema.table`, again while those in use are kept up to date.
+    Continues an interrupted load. `report` receives the progress; the load ends early once
+    `stopped` returns True.
 
-    Raises `Stop` before anything is done for a table that cannot be loaded exactly, or that has
-    rows, unless these are to be replaced; and, without `tables`, for a changefeed that has applied
-    something already.
+    Raises `Stop` before it writes anything if a table cannot be loaded exactly, or has rows and
+    `replace_rows` is false; and, without `tables`, if the changefeed has already applied changes.
     """
     from ticdc_consumer.commands.load.again import load_again
     from ticdc_consumer.commands.load.loading import load as load_all
@@ -147,7 +149,7 @@ def load(
 
 
 def require_at_r(at: int | None, replace_rows: bool) -> None:
-    """Raises `Usage` for what a load of tables beside those in use does not take."""
+    """Raises `Usage` for arguments that a load of single tables does not take."""
     if at is not None or replace_rows:
         raise Usage("--table loads what the upstream holds at R: leave --at and --replace out")
 
@@ -155,10 +157,10 @@ def require_at_r(at: int | None, replace_rows: bool) -> None:
 def verify(
     settings: "Settings", tables: Sequence[str] = (), *, most: int = 1_000, sessions: int = 2
 ) -> Iterator["TableReport"]:
-    """A report of each table, compared with `[source] upstream` at one R, as soon as it is known.
-    `tables` are filter rules; `most` rows that differ are looked for in a table, with so many
-    `sessions` on each side. Raises `Usage` without an upstream, `Stop` where R is not set or the
-    upstream no longer has R - 1, `Unavailable`."""
+    """Compares each table with `[source] upstream` at one R, and yields its report as soon as it is
+    known. `tables` are filter rules; at most `most` differing rows of a table are listed;
+    `sessions` is the number of sessions on each side. Raises `Usage` without an upstream, `Stop` if
+    R is not set or the upstream no longer has R - 1, and `Unavailable`."""
     from ticdc_consumer.commands.verify import verification
 
     request = verification.Request(most, sessions, tables=tables)
@@ -173,9 +175,9 @@ def verify_against(
     changefeed: str = "",
     most: int = 1_000,
 ) -> Iterator["TableReport"]:
-    """A report of each table, compared with another target of the same upstream at one R. `other`
-    is that one's settings, or its URL, with the name of its `changefeed` if it has another. Raises
-    `Stop` where the two do not come to one R, `Unavailable`."""
+    """Compares each table with another target of the same upstream at one R, and yields its report.
+    `other` is the settings of that target, or its URL; `changefeed` names its changefeed if it has
+    another name. Raises `Stop` if the two do not reach the same R, and `Unavailable`."""
     from ticdc_consumer.commands.verify import against
     from ticdc_consumer.commands.verify.same_state import Side
     from ticdc_consumer.commands.verify.verification import Request
@@ -197,12 +199,13 @@ def verify_topics(
     watching: "Watching" = lambda activity: nullcontext(),
     stopped: Callable[[], bool] = lambda: False,
 ) -> Iterator["TableReport"]:
-    """A report of each table, compared with what the topics give when they are replayed into a
-    SQLite file: from where they begin, or from the upstream's snapshot `at`, or from the dump. No
-    report comes once `stopped` says so. `report` gets how far the snapshot is loaded, then each cut
-    of the replay; `watching` is entered while it goes on, with what tells what it is at.
+    """Compares each table with a replay of the topics into a SQLite file, and yields its report.
+    The replay starts from the beginning of the topics, the upstream's snapshot `at`, or the dump.
+    No report comes once `stopped` returns True. `report` receives the progress of the load, then
+    each cut of the replay; `watching` is entered during the replay, with a function that returns
+    its activity.
 
-    Raises `Stop` where the topics do not give the target's tables, `Unavailable`."""
+    Raises `Stop` if the topics do not yield the target's tables, and `Unavailable`."""
     from ticdc_consumer.commands.verify import topics
     from ticdc_consumer.commands.verify.verification import Request
 
@@ -238,7 +241,9 @@ class _Replay:
         consumer.publishes, consumer.also_stops = False, self.stopped
         with self.watching(lambda: consumer.activity), consumer:
             if not consumer.reaches(until):
-                raise Stop("they have no resolved ts at or above the target's R yet: try again")
+                raise Stop(
+                    "the topics have no resolved ts at or above the target's R yet: try again"
+                )
             for epoch in consumer.epochs(until):
                 self.report(epoch)
         self._go_on()
@@ -258,8 +263,9 @@ class _Replay:
 
 @dataclass(frozen=True, slots=True)
 class RepairSql:
-    """`reports` have the tables as they are, `statements` the SQL that makes the target equal at
-    this R, with a comment for a table whose rows it cannot write. "" if nothing differs."""
+    """The result of `repair_sql`: `reports` describe the tables as they are, `statements` is the
+    SQL that makes the target equal at this R, with a comment for each table whose rows it cannot
+    write, or "" if nothing differs."""
 
     reports: Sequence["TableReport"]
     statements: str
@@ -277,8 +283,8 @@ def repair_sql(
     sessions: int = 2,
     report: Callable[["TableReport"], None] = lambda report: None,
 ) -> RepairSql:
-    """Verifies, and gives the SQL that puts right what differs; nothing is changed. `report` gets
-    each table as soon as it is compared. Raises what `verify` does."""
+    """Verifies, and returns the SQL that repairs the rows that differ; changes nothing. `report`
+    receives each table as soon as it is compared. Raises the errors of `verify`."""
     from ticdc_consumer.commands.verify import verification
     from ticdc_consumer.commands.verify.repair import RepairScript
 
@@ -294,8 +300,8 @@ def repair_sql(
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """`reports` have the tables as they are after the repair; `outcome` is what was done, None if
-    nothing was to be, or could be."""
+    """The result of a repair: `reports` describe the tables after it; `outcome` is None if there
+    was nothing to repair, or nothing that could be repaired."""
 
     reports: Sequence["TableReport"]
     outcome: "RepairState | None"
@@ -313,10 +319,10 @@ def repair(
     sessions: int = 2,
     report: Callable[["RepairStep"], None] = lambda step: None,
 ) -> Repaired:
-    """Verifies, has the rows that differ put right in a cut of the consumer that runs, or does it
-    where none runs, and verifies their tables again. `report` gets each table when it is compared,
-    those that cannot be put right, what is asked for, what was done, and each table compared again.
-    Raises what `verify` does, and `Unavailable` if the consumer takes the request not up."""
+    """Verifies, repairs the differing rows in a cut of the running consumer, or itself if none
+    runs, and verifies their tables again. `report` receives each table when it is compared, the
+    tables that cannot be repaired, the request, its outcome, and each table compared again. Raises
+    the errors of `verify`, and `Unavailable` if the consumer does not take up the request."""
     from ticdc_consumer.commands.repair.differing_keys import DifferingKeys
     from ticdc_consumer.commands.repair.verified import put_right
     from ticdc_consumer.commands.verify import verification
@@ -393,10 +399,10 @@ def trace(
     report: Callable[[float], None] = lambda share: None,
     spark: "SparkSession | None" = None,
 ) -> "RowHistory":
-    """What the log and the target hold of one row, by its upstream table and its key, in messages
-    of `first_ts` to `last_ts`; nothing is written. `follow` reads the other halves of UPDATEs that
-    were split, `report` gets the share of the log that is read. Raises `Usage` for a table that is
-    left out and for a key that is not the table's, `Unavailable`, `Stop`."""
+    """Returns what the log and the target hold of one row, given by its upstream table and key, in
+    messages from `first_ts` to `last_ts`; writes nothing. `follow` also reads the other halves of
+    split UPDATEs; `report` receives the share of the log that is read. Raises `Usage` for a table
+    that the filter leaves out or a key that is not the table's, `Unavailable`, and `Stop`."""
     from ticdc_consumer.commands.trace.tracing import EVERYTHING, TraceRequest, trace_row
     from ticdc_consumer.cut.read.row_key import RowKey
 
@@ -406,15 +412,15 @@ def trace(
 
 
 def release(settings: "Settings", table: str) -> Iterator["Epoch"]:
-    """Brings a table that was set aside to R again, where no consumer runs: `Consumer.release`."""
+    """Brings a quarantined table to R while no consumer runs, as `Consumer.release` does."""
     from ticdc_consumer.commands import run
 
     return run.release(settings, table)
 
 
 def release_by_load(settings: "Settings", table: str) -> int:
-    """The same by the upstream's rows as of R - 1, where the log is gone; gives how many there
-    are."""
+    """Loads a quarantined table, whose log is lost, from the upstream as of R - 1. Returns the
+    number of its rows."""
     from ticdc_consumer.commands import run
 
     return run.release_by_load(settings, table)

@@ -41,7 +41,7 @@ def table(text: str) -> tuple[str, str]:
 
 def number(text: str) -> int:
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number, 0 or more")
     return int(text)
 
 

@@ -22,16 +22,16 @@ EXAMPLES = {
   ticdc-consumer run orders.toml
   ticdc-consumer run orders.toml --until caught-up --set 'kafka.topics=orders,^shop_.*'
   ticdc-consumer run orders.toml --from-ts 429918007904436226     # the target holds a snapshot
-  ticdc-consumer run orders.toml --load                          # loads what is not loaded yet
-  ticdc-consumer run orders.toml --ddl-done 429918007904436300    # you have made its change
+  ticdc-consumer run orders.toml --load                          # loads the tables first
+  ticdc-consumer run orders.toml --ddl-done 429918007904436300    # after you made its change
   ticdc-consumer run orders.toml --ddl-run 429918007904436300:2 instead.sql
   ticdc-consumer run orders.toml --log-format json --log-level warning
 """,
     "load": """examples:
   ticdc-consumer load orders.toml                            # as of now; then: run orders.toml
   ticdc-consumer load orders.toml --at 429918007904436226    # as of that timestamp
-  ticdc-consumer load orders.toml --replace                  # delete the rows that are there
-  ticdc-consumer load orders.toml --table shop.orders        # that table again, while run goes on
+  ticdc-consumer load orders.toml --replace                  # delete existing rows first
+  ticdc-consumer load orders.toml --table shop.orders        # that table again, while run continues
 """,
     "check": "examples:\n  ticdc-consumer check orders.toml\n"
     "  ticdc-consumer check orders.toml --json | jq '.findings[] | select(.level != \"ok\")'",
@@ -44,7 +44,7 @@ EXAMPLES = {
     "verify": "examples:\n  ticdc-consumer verify orders.toml\n"
     "  ticdc-consumer verify orders.toml --json --show-values | jq .tables\n"
     "  ticdc-consumer verify orders.toml --repair-sql repair.sql\n"
-    "  ticdc-consumer verify orders.toml --topics  # with what the topics give, replayed",
+    "  ticdc-consumer verify orders.toml --topics  # compare with a replay of the topics",
     "list": "examples:\n  ticdc-consumer list orders.toml\n"
     "  ticdc-consumer list orders.toml --json | jq '.[].changefeed'",
     "release": "examples:\n  ticdc-consumer release orders.toml shop.orders\n"
@@ -77,9 +77,9 @@ EXAMPLES = {
 
 NO_COMMANDS = {
     "end": "there is no command end: ticdc-consumer forget CONFIG ends a changefeed",
-    "rewind": "a target does not go back: neither it nor the log holds the rows of an earlier R."
-    " To begin anew at another timestamp: ticdc-consumer forget CONFIG, then ticdc-consumer load"
-    " CONFIG --replace --at TS; or restore a backup of the target, whose R is right by itself",
+    "rewind": "a target cannot go back: neither it nor the log holds the rows of an earlier R. To "
+    "start again from another timestamp: ticdc-consumer forget CONFIG, then ticdc-consumer load "
+    "CONFIG --replace --at TS; or restore a backup of the target, which contains its own R",
 }
 """Commands that are looked for, and why they do not exist."""
 
@@ -145,43 +145,45 @@ def parser() -> Parser:
     """The parser of the whole command line; `command` is the name of the command."""
     parser = Parser(
         prog="ticdc-consumer",
-        description="Applies TiCDC's Kafka topics to a database, exactly, through Spark.",
-        epilog="exit codes: 0 done; 1 broker, target or Spark unreachable; 2 wrong usage or"
-        " options; 3 an operator must decide; 4 a newer consumer took over;"
-        " 5 verify: the target differs from the upstream; trace: from the log."
-        " TICDC_DEBUG=1 shows tracebacks.",
+        description="Applies the changes that TiCDC writes to Kafka or to storage files to a "
+        "database, exactly.",
+        epilog="exit codes: 0 done; 1 broker, target or Spark unreachable; 2 wrong arguments or "
+        "settings; 3 an operator must decide; 4 a newer consumer took over; 5 `verify` or "
+        "`trace` found a difference. TICDC_DEBUG=1 shows tracebacks.",
     )
     parser.add_argument("--version", action=ShowVersion)
     commands = parser.add_subparsers(
         required=True, metavar="COMMAND", dest="command", parser_class=Parser
     )
     _demo(
-        _command(commands, "demo", "show everything at work on this machine, with a Kafka inside")
+        _command(
+            commands,
+            "demo",
+            "run the consumer against a built-in Kafka on this machine, and check the result",
+        )
     )
     _init(
-        _command(commands, "init", "ask four questions, or a changefeed, and write a configuration")
+        _command(commands, "init", "write a configuration from four answers, or from a changefeed")
     )
     _run(_command(commands, "run", "apply the topics to the target"))
     _load(_command(commands, "load", "copy the tables from the upstream, as of one timestamp"))
-    _check(_command(commands, "check", "check every precondition; nothing is written"))
-    _plan(_command(commands, "plan", "show what the next cuts would do; nothing is written"))
+    _check(_command(commands, "check", "check every precondition of a run; writes nothing"))
+    _plan(_command(commands, "plan", "show what the next cuts would do; writes nothing"))
     for name, description in (
         ("status", "show R, the lag, and what the consumer is doing"),
-        ("why", "explain the present state in one sentence, and what to do"),
-        ("list", "show all changefeeds of the target"),
+        ("why", "explain the consumer's state in one sentence, and say what to do"),
+        ("list", "list the changefeeds that the target knows"),
     ):
         answering = _command(commands, name, description)
         _takes_config(answering)
         _answers(answering)
-    _release(_command(commands, "release", "apply what a table missed while it was set aside"))
-    _forget(
-        _command(
-            commands, "forget", "delete a changefeed's checkpoint; its tables stay as they are"
-        )
+    _release(
+        _command(commands, "release", "resume a quarantined table: apply the changes it missed")
     )
-    _export(_command(commands, "export", "write a changefeed's checkpoint into a file"))
-    _import(_command(commands, "import", "take over an exported checkpoint"))
-    _verify(_command(commands, "verify", "prove that the target equals the upstream at R"))
+    _forget(_command(commands, "forget", "delete a changefeed's checkpoint, but not its tables"))
+    _export(_command(commands, "export", "write a changefeed's checkpoint to a file"))
+    _import(_command(commands, "import", "restore a checkpoint from an exported file"))
+    _verify(_command(commands, "verify", "compare every row with the upstream at R"))
     _trace(_command(commands, "trace", "show what happened to one row, from the log to the target"))
     _inspect(_command(commands, "inspect", "show one message, decoded as far as possible"))
     _settings(_command(commands, "settings", "list the settings of a configuration"))
@@ -206,20 +208,23 @@ def _demo(demo: Parser) -> None:
         type=count,
         default=30_000,
         metavar="N",
-        help="about how many row changes; default 30000",
+        help="approximate number of row changes; default 30000",
     )
     demo.add_argument(
         "--protocol", default="canal-json", choices=DEMO_PROTOCOLS, help="default canal-json"
     )
     demo.add_argument("--target", metavar="URL", help="an empty database instead of a SQLite file")
-    demo.add_argument("--seed", type=int, default=1, metavar="N", help="another history; default 1")
+    demo.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="seed of the generated history; default 1"
+    )
     demo.add_argument(
         "--page",
         type=port,
         nargs="?",
         const=9464,
         metavar="PORT",
-        help="show the consumer at http://127.0.0.1:PORT/ (default 9464), and go on until Ctrl-C",
+        help="show the consumer's page at http://127.0.0.1:PORT/ (default 9464), and run until "
+        "Ctrl-C",
     )
 
 
@@ -229,24 +234,36 @@ def _init(init: Parser) -> None:
         metavar="FILE",
         nargs="?",
         default="changefeed.toml",
-        help="the file to write, which must not exist; default changefeed.toml",
+        help="file to write; it must not exist; default changefeed.toml",
     )
-    init.add_argument("--brokers", metavar="HOST:PORT,...", help="Kafka's brokers; else asked for")
-    init.add_argument("--topics", metavar="TOPIC,...", help="names or patterns; else asked for")
-    init.add_argument("--protocol", metavar="NAME", help="the changefeed's; else asked for")
-    init.add_argument("--target", metavar="URL", help="the database; else asked for")
+    init.add_argument(
+        "--brokers", metavar="HOST:PORT,...", help="Kafka's brokers; asked for if omitted"
+    )
+    init.add_argument(
+        "--topics", metavar="TOPIC,...", help="topic names or patterns; asked for if omitted"
+    )
+    init.add_argument(
+        "--protocol", metavar="NAME", help="the changefeed's protocol; asked for if omitted"
+    )
+    init.add_argument(
+        "--target", metavar="URL", help="URL of the target database; asked for if omitted"
+    )
     init.add_argument(
         "--from-changefeed",
         metavar="FILE|URL",
-        help="take all but the target from the changefeed: its TOML file, the JSON that `cdc cli "
-        "changefeed query` prints, or TiCDC's http://cdc:8300/api/v2/changefeeds/ID",
+        help="read everything except the target from the changefeed: its TOML file, the JSON that "
+        "`cdc cli changefeed query` prints, or TiCDC's http://cdc:8300/api/v2/changefeeds/ID",
     )
     init.add_argument(
-        "--sink-uri", metavar="URI", help="the changefeed's, which its TOML file does not have"
+        "--sink-uri",
+        metavar="URI",
+        help="the changefeed's sink URI, which its TOML file does not contain",
     )
-    init.add_argument("--ca", metavar="FILE", help="certificates that TiCDC's is checked by")
+    init.add_argument(
+        "--ca", metavar="FILE", help="CA certificates that verify TiCDC's certificate"
+    )
     init.add_argument("--cert", metavar="FILE", help="client certificate for TiCDC")
-    init.add_argument("--key", metavar="FILE", help="the key of --cert")
+    init.add_argument("--key", metavar="FILE", help="private key of --cert")
 
 
 def _run(run: Parser) -> None:
@@ -255,66 +272,77 @@ def _run(run: Parser) -> None:
         "--until",
         type=until,
         metavar="caught-up|TS",
-        help="end when the resolved ts that the topics hold now is applied, or at exactly TS; "
+        help="stop once the resolved ts that the topics hold now is applied, or at exactly TS; "
         "default: never",
     )
-    _from_ts(run, "first start: the target holds a snapshot of this ts (a TSO)")
+    _from_ts(run, "first start only: the target holds a snapshot of this timestamp (TSO)")
     run.add_argument(
         "--standby",
         action="store_true",
         help="wait while another consumer of the changefeed is alive, instead of taking over",
     )
     run.add_argument(
-        "--load", action="store_true", help="first start: load the tables from the upstream first"
+        "--load",
+        action="store_true",
+        help="first start only: load the tables from the upstream before applying changes",
     )
     run.add_argument(
         "--ddl-done",
         metavar="TS[:SEQ]",
-        help="mark this DDL, which stopped the last run, as done: you have made its change",
+        help="mark the DDL that stopped the last run as done, after you made its change in the "
+        "target",
     )
     run.add_argument(
         "--ddl-run",
         nargs=2,
         metavar=("TS[:SEQ]", "FILE"),
-        help="run the SQL of a file in place of this DDL, which stopped the last run",
+        help="run the SQL in FILE instead of the DDL that stopped the last run",
     )
 
 
 def _load(load: Parser) -> None:
     _takes_config(load)
     load.add_argument(
-        "--at", type=timestamp, metavar="TS", help="the timestamp to load; default: now"
+        "--at",
+        type=timestamp,
+        metavar="TS",
+        help="load the tables as of this timestamp; default: now",
     )
     load.add_argument(
-        "--replace", action="store_true", help="delete the rows of tables that have some"
+        "--replace",
+        action="store_true",
+        help="delete the rows that the tables have before loading them",
     )
     load.add_argument(
         "--table",
         action="append",
         default=[],
         metavar="SCHEMA.TABLE",
-        help="load this table again, while the changefeed goes on; may be repeated",
+        help="load this table again while the changefeed continues; may be repeated",
     )
     load.add_argument(
         "--give-up",
         action="store_true",
-        help="with --table: leave the table in use as it is, and drop what was loaded",
+        help="with --table: drop the unfinished load, and leave the table in use as it is",
     )
 
 
 def _release(release: Parser) -> None:
     _takes_config(release)
-    release.add_argument("table", metavar="TABLE", help="the upstream's name, as SCHEMA.TABLE")
+    release.add_argument(
+        "table", metavar="TABLE", help="the table's upstream name, as SCHEMA.TABLE"
+    )
     release.add_argument(
         "--load",
         action="store_true",
-        help="copy its rows from the upstream as of R - 1, because the log is gone or unreadable",
+        help="copy the table's rows from the upstream as of R - 1; for a log that is lost or "
+        "unreadable",
     )
 
 
 def _check(check: Parser) -> None:
     _takes_config(check)
-    _from_ts(check, "the same as for run")
+    _from_ts(check, "same as run --from-ts")
     _answers(check)
 
 
@@ -325,9 +353,9 @@ def _plan(plan: Parser) -> None:
         type=until,
         default="caught-up",
         metavar="caught-up|TS",
-        help="the same as for run; default caught-up",
+        help="same as run --until; default caught-up",
     )
-    _from_ts(plan, "the same as for run")
+    _from_ts(plan, "same as run --from-ts")
     plan.add_argument(
         "--sql",
         action="store_true",
@@ -338,9 +366,11 @@ def _plan(plan: Parser) -> None:
 
 def _inspect(inspect: Parser) -> None:
     _takes_config(inspect)
-    inspect.add_argument("topic", metavar="TOPIC", help="a topic, by its name")
-    inspect.add_argument("partition", metavar="PARTITION", type=number, help="a number from 0 on")
-    inspect.add_argument("offset", metavar="OFFSET", type=number, help="a number from 0 on")
+    inspect.add_argument("topic", metavar="TOPIC", help="topic name")
+    inspect.add_argument(
+        "partition", metavar="PARTITION", type=number, help="partition number, from 0"
+    )
+    inspect.add_argument("offset", metavar="OFFSET", type=number, help="offset, from 0")
     _answers(inspect)
 
 
@@ -352,34 +382,32 @@ def _forget(forget: Parser) -> None:
 
 def _export(export: Parser) -> None:
     _takes_config(export)
-    export.add_argument("file", metavar="FILE", help="the file to write, which must not exist")
+    export.add_argument("file", metavar="FILE", help="file to write; it must not exist")
 
 
 def _import(import_: Parser) -> None:
     _takes_config(import_)
-    import_.add_argument("file", metavar="FILE", help="what `export` has written")
+    import_.add_argument("file", metavar="FILE", help="file that `export` wrote")
 
 
 def _trace(trace: Parser) -> None:
     _takes_config(trace)
     trace.add_argument(
-        "table", metavar="SCHEMA.TABLE", type=table, help="the upstream's name of the table"
+        "table", metavar="SCHEMA.TABLE", type=table, help="the table's upstream name"
     )
-    trace.add_argument(
-        "key", metavar="COLUMN=VALUE", nargs="+", help="each column of the row's key"
-    )
+    trace.add_argument("key", metavar="COLUMN=VALUE", nargs="+", help="value of each key column")
     for name, bound in (("from", "first"), ("to", "last")):
         trace.add_argument(
             f"--{name}",
             dest=f"{bound}_ts",
             type=moment,
             metavar="TS|TIME",
-            help=f"the {bound} commit_ts, or a time in UTC, such as 2026-11-22T15:00; default all",
+            help=f"the {bound} commit_ts, or a UTC time such as 2026-11-22T15:00; default: all",
         )
     trace.add_argument(
         "--follow",
         action="store_true",
-        help="read the log a second time, for the other halves of UPDATEs that changed the key",
+        help="read the log twice, to find the other half of each UPDATE that changed the key",
     )
     trace.add_argument(
         "--show-values", action="store_true", help="print all columns, not only the key"
@@ -398,7 +426,7 @@ def _verify(verify: Parser) -> None:
         help="only tables that match this filter rule, such as shop.orders; may be repeated",
     )
     verify.add_argument(
-        "--show-values", action="store_true", help="print the values that differ, beside their keys"
+        "--show-values", action="store_true", help="print the differing values with their keys"
     )
     verify.add_argument(
         "--metrics-file",
@@ -415,7 +443,7 @@ def _verify(verify: Parser) -> None:
         "--at",
         type=timestamp,
         metavar="TS",
-        help="with --topics: begin with the upstream's rows as of TS; default: the log's begin",
+        help="with --topics: start from the upstream's rows as of TS; default: the log's start",
     )
     others.add_argument(
         "--against",
@@ -431,10 +459,10 @@ def _verify(verify: Parser) -> None:
     repairing.add_argument(
         "--repair",
         action="store_true",
-        help="correct the rows that differ, in a cut of the running consumer, and verify again",
+        help="repair the rows that differ, while `run` continues, and verify again",
     )
     repairing.add_argument(
-        "--repair-sql", metavar="FILE", help="write the SQL that makes the target equal"
+        "--repair-sql", metavar="FILE", help="write the SQL that repairs the target to FILE"
     )
     verify.add_argument(
         "--most",
@@ -444,13 +472,13 @@ def _verify(verify: Parser) -> None:
         help="list at most N differing rows of a table; default 1000",
     )
     verify.add_argument(
-        "--sessions", type=count, default=2, metavar="N", help="sessions on each side; default 2"
+        "--sessions", type=count, default=2, metavar="N", help="sessions per side; default 2"
     )
 
 
 def _settings(settings: Parser) -> None:
     settings.add_argument(
-        "name", metavar="NAME", nargs="?", default="", help="a setting, or a section; default all"
+        "name", metavar="NAME", nargs="?", default="", help="a setting or a section; default: all"
     )
     _answers(settings)
 
@@ -464,7 +492,7 @@ def _from_ts(parser: Parser, text: str) -> None:
 
 
 def _answers(parser: Parser) -> None:
-    parser.add_argument("--json", action="store_true", help="one document, for programs")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def _takes_config(parser: Parser) -> None:
@@ -474,7 +502,7 @@ def _takes_config(parser: Parser) -> None:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="a setting in place of the file's; may be repeated",
+        help="override a setting of the file; may be repeated",
     )
     parser.add_argument(
         "--log-level",
@@ -486,6 +514,6 @@ def _takes_config(parser: Parser) -> None:
         "--log-format",
         choices=list(FORMATTERS),
         default="text",
-        help="lines for people, or one JSON object a line; default text",
+        help="text for people, or one JSON object per line; default text",
     )
     parser.epilog = f"{str(parser.epilog).rstrip()}\n\n{SETTINGS}"

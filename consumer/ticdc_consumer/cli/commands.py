@@ -60,7 +60,7 @@ def _ended(arguments: argparse.Namespace) -> int:
     except OutputClosed:
         return CLOSED
     except KeyboardInterrupt:
-        text = "interrupted; what was not committed is undone"
+        text = "interrupted; uncommitted changes are rolled back"
         print_record(logging.ERROR, "interrupted", text, {"exit_code": INTERRUPTED})
         return INTERRUPTED
 
@@ -101,7 +101,7 @@ def _run(arguments: argparse.Namespace) -> int:
         entered.enter_context(consumer)
         if arguments.ddl_done:
             entry = consumer.ddl_done(arguments.ddl_done)
-            _log_manual(entry, f"DDL {entry.id} is marked done")
+            _log_manual(entry, f"DDL {entry.id} is marked as done")
         if sql is not None:
             entry = consumer.ddl_run(arguments.ddl_run[0], sql)
             _log_manual(entry, f"DDL {entry.id} is done by {arguments.ddl_run[1]}")
@@ -340,9 +340,9 @@ def _import(arguments: argparse.Namespace) -> int:
     document = document_of(_text_of(arguments.file), arguments.file)
     state = api.import_checkpoint(options, document)
     print_out(
-        f"changefeed {state.changefeed} goes on from R = {with_time(state.resolved_ts)}, which is"
-        " right only if the tables hold the rows of that R: prove it with `ticdc-consumer verify "
-        "CONFIG`, go on with `ticdc-consumer run CONFIG`"
+        f"changefeed {state.changefeed} continues from R = {with_time(state.resolved_ts)}, which "
+        "is right only if the tables hold the rows of that R: verify it with `ticdc-consumer "
+        "verify CONFIG`, then continue with `ticdc-consumer run CONFIG`"
     )
     return 0
 

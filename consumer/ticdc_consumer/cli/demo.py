@@ -89,7 +89,9 @@ def demo(
         for name, value in _figures(totals, seconds, upstream, audit):
             screen.line(f"{name:<36}{value:>12,}")
         if audit.torn or any(differing.values()):
-            raise Stop("the target does not equal the upstream, or did not at some time")
+            raise Stop(
+                "the target does not equal the upstream now, or did not at an earlier commit"
+            )
         screen.line(f"every table equals the upstream at R = {upstream.final}")
 
 
@@ -119,7 +121,9 @@ def _require_empty(target_url: str) -> None:
     with closing(open_target(target_url)) as target:
         existing = {name.lower() for name in sa.inspect(target.connection).get_table_names()}
     if existing & OWN_TABLES:
-        raise Usage("the demo needs an empty database; a consumer, or an earlier demo, was here")
+        raise Usage(
+            "the demo needs an empty database; a consumer or an earlier demo has used this one"
+        )
 
 
 def _options(

@@ -114,13 +114,15 @@ def _asked(url: str, certificates: Certificates) -> str:
         reason = getattr(error, "reason", None) or error
         raise Usage(f"{where} does not answer: {reason}") from None
     if not body.lstrip().startswith(b"{"):
-        raise Usage(f"{where} answers no changefeed: its address ends with /changefeeds/ID")
+        raise Usage(
+            f"{where} does not return a changefeed: the address must end with /changefeeds/ID"
+        )
     if len(body) > _LONGEST:
-        raise Usage(f"{where} answers more than {_LONGEST >> 20} MiB, which no changefeed has")
+        raise Usage(f"{where} returns more than {_LONGEST >> 20} MiB, which no changefeed has")
     try:
         return body.decode()
     except UnicodeDecodeError:
-        raise Usage(f"{where} answers what is not UTF-8 text") from None
+        raise Usage(f"{where} returns text that is not UTF-8") from None
 
 
 def carried(described: DescribedChangefeed, sink_uri: str | None, name: str) -> Carried:
@@ -159,7 +161,7 @@ class _Carrying:
         known = known_settings if self._of_kafka else of_storage
         unknown = known.not_known(self._in_uri, self._in_file)
         self._notes += [
-            f"{name}: what it does to messages is not known here; look it up in TiCDC's documents"
+            f"{name}: its effect on messages is not known; look it up in TiCDC's documentation"
             for name in unknown
             if name != _TABLE_IDS
         ]
@@ -181,8 +183,8 @@ class _Carrying:
         if not self._protocol.rows_in_utc:
             settings["source.time_zone"] = "UTC"
             self._notes.append(
-                "time zone: it is TiCDC's --tz, or its machine's, and no part of a changefeed; set "
-                "[source] time_zone to it if it is not UTC"
+                "time zone: a changefeed does not contain it; set [source] time_zone to the --tz "
+                "of TiCDC's server, or its machine's time zone, unless it is UTC"
             )
         if self._start_ts is not None:
             self._notes.append(
@@ -226,8 +228,8 @@ class _Carrying:
             )
         if config.column_selectors:
             self._notes.append(
-                "sink.column-selectors: TiCDC applies them; let the target's tables have the "
-                "selected columns alone"
+                "sink.column-selectors: TiCDC applies them; the target's tables must have only "
+                "the selected columns"
             )
 
     def _watermark(self) -> dict[str, str]:
@@ -274,8 +276,8 @@ class _Carrying:
             settings["tables.filter"] = ["*.*"]
             self._notes.append(
                 "target-schema and target-table of dispatchers: messages carry the names that "
-                f"TiCDC routes to, and [tables] filter goes by these; {', '.join(rules)} goes by "
-                "the upstream's, and is left to TiCDC"
+                f"TiCDC routes to, and [tables] filter matches those; {', '.join(rules)} matches "
+                "the upstream's names, and is left to TiCDC"
             )
         else:
             settings["tables.filter"] = rules
@@ -286,8 +288,9 @@ class _Carrying:
             )
         if config.event_filters or config.ignore_txn_start_ts:
             self._notes.append(
-                "filter.event-filters and ignore-txn-start-ts: what they leave out is not sent; "
-                "the target lacks it, and verify reports it"
+                "filter.event-filters and ignore-txn-start-ts: TiCDC does not send the events "
+                "that they leave out; the target lacks their changes, and `verify` reports the "
+                "difference"
             )
         if config.force_replicate:
             self._notes.append(
@@ -309,11 +312,10 @@ class _Carrying:
     def _commands(self, needed: str, what: str, change: str) -> None:
         name = shlex.quote(f"--changefeed-id={self._name}")
         self._notes.append(
-            f"{what}: a run stops without it. The changefeed needs {needed}. What was sent before "
-            "stays as it is: send into a new topic or folder, and load after the resume:\n"
-            f"      cdc cli changefeed pause {name}\n"
-            f"      cdc cli changefeed update {name} {change}\n"
-            f"      cdc cli changefeed resume {name}"
+            f"{what}: a run stops without it. The changefeed needs {needed}. Messages that were "
+            "sent before do not change: send to a new topic or folder, and load after the "
+            f"resume:\n      cdc cli changefeed pause {name}\n      cdc cli changefeed update "
+            f"{name} {change}\n      cdc cli changefeed resume {name}"
         )
 
 

@@ -73,7 +73,7 @@ def init(arguments: argparse.Namespace) -> str:
     try:
         config.Settings.parse(text)
     except TicdcError as error:
-        raise Usage(f"these answers are no valid configuration: {error}") from error
+        raise Usage(f"these answers do not make a valid configuration: {error}") from error
     _write(path, text)
     return _written(path, url, ())
 
@@ -100,11 +100,11 @@ def _from_changefeed(path: Path, arguments: argparse.Namespace) -> str:
         # Files and passwords of [kafka] need not be on this machine.
         config.Settings.parse(_document(settings, from_changefeed))
     except TicdcError as error:
-        raise Usage(f"this changefeed gives no valid configuration: {error}") from error
+        raise Usage(f"this changefeed does not make a valid configuration: {error}") from error
     _write(path, _document(settings | dict(from_changefeed.security), from_changefeed))
     notes = [f"\n  - {note}" for note in from_changefeed.notes]
     return _written(path, url, from_changefeed.secrets) + (
-        f"\nnot carried over, or to be looked at:{''.join(notes)}" if notes else ""
+        f"\nnot carried over, or to be reviewed:{''.join(notes)}" if notes else ""
     )
 
 
@@ -155,7 +155,7 @@ def _protocol(text: str) -> str:
     except ValueError as error:
         raise ValueError(f"{error}{did_you_mean(text, PROTOCOLS)}") from None
     if PROTOCOLS[name].format is None:
-        raise ValueError(f"must be a protocol of Kafka; {name} is one of files")
+        raise ValueError(f"must be a protocol for Kafka; {name} is for files")
     return name
 
 
@@ -170,7 +170,7 @@ def _target(text: str) -> str:
     if not url.database:
         raise ValueError(f"must name a database, such as {TARGET}")
     if secret_values(dict.fromkeys(url.query, "")):
-        raise ValueError("has a secret among its parameters, which belongs into no file of ours")
+        raise ValueError("has a secret among its parameters, which init does not write to a file")
     return text
 
 
@@ -249,7 +249,7 @@ def _document(settings: Mapping[str, Any], from_changefeed: Carried) -> str:
         sections.setdefault(section, []).append(f"# the secret is in {variable}")
     head = "# ticdc-consumer check FILE: every precondition, one by one\n"
     if from_changefeed.notes:
-        head += "# Not carried over from the changefeed, or to be looked at:\n"
+        head += "# Not carried over from the changefeed, or to be reviewed:\n"
         lines = [line for note in from_changefeed.notes for line in f"- {note}".split("\n")]
         head += "".join(f"#   {visible(line)}\n" for line in lines)
     blocks = ["\n".join(sections.pop(""))]

@@ -47,10 +47,10 @@ class LoadLines:
         seconds = time.monotonic() - self._began
         if resolved_ts is None:
             again = "".join(f" --table {table}" for table in self._tables)
-            text = f"stopped by {signal}{rows}; go on with: ticdc-consumer load CONFIG{again}"
+            text = f"stopped by {signal}{rows}; continue with: ticdc-consumer load CONFIG{again}"
         else:
             at = with_time(resolved_ts)
-            following = "" if self._tables else "; go on with: ticdc-consumer run CONFIG"
+            following = "" if self._tables else "; continue with: ticdc-consumer run CONFIG"
             text = f"loaded{rows}; R {at}{following}"
         fields = self._last.to_json() if self._last is not None else {}
         ended = {"event": "loaded", "resolved_ts": resolved_ts, "seconds": seconds, **fields}

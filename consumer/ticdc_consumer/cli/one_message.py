@@ -29,7 +29,7 @@ def _lines(inspection: Inspection) -> Iterator[str]:
         yield f"row      of {row}: its schema is not known"
     if inspection.error is None:
         if not inspection.events and not inspection.waiting:
-            yield "event    none: a run passes over this message"
+            yield "event    none: a run skips this message"
         return
     yield f"error    {inspection.error}"
     for excerpt in inspection.excerpts:

@@ -24,7 +24,9 @@ def beside_tables(cut: PlannedCut) -> Iterator[str]:
     """What there is beside the counts of its tables."""
     for name, changes in sorted(cut.waiting.items()):
         name = name or "other tables"
-        yield f"  {name}: changes that wait for the DDL before, not counted: about {changes:,}"
+        yield (
+            f"  {name}: changes that wait for the preceding DDL are not counted: about {changes:,}"
+        )
     yield from (f"  {statement};" for statement in cut.statements)
     for ddl in cut.ddls:
         entry = ddl.entry

@@ -67,7 +67,7 @@ def verified(options: Settings, arguments: argparse.Namespace, script: TextIO | 
     if arguments.against or arguments.topics:
         reports = _against(options, arguments, printing)
     elif arguments.at is not None:
-        raise Usage("--at is the timestamp from which --topics begins: give both, or neither")
+        raise Usage("--at sets where --topics starts: give both, or neither")
     else:
         reports, outcome = _with_upstream(options, arguments, script, printing)
     printing.end(reports, outcome)
@@ -114,7 +114,7 @@ class _Steps:
                 self._sum_up()
                 tables = counted(len(step.tables), "table")
                 rows = counted(step.rows, "row")
-                self._printing.say(f"to be put right: {rows} of {tables}")
+                self._printing.say(f"to repair: {rows} of {tables}")
             case RepairState():
                 self._printing.say(visible(str(step)))
 
@@ -130,7 +130,7 @@ def _against(
     """Whether another target holds the same, or what the topics give."""
     if arguments.repair or arguments.repair_sql:
         raise Usage(
-            "--against and --topics cannot tell which side is right: repair by the upstream, "
+            "--against and --topics cannot tell which side is right: repair from the upstream, "
             "without them"
         )
     if arguments.topics:

@@ -47,7 +47,7 @@ def _status(target: Target, name: str, stored: StoredActivity | None) -> Changef
     return ChangefeedStatus(name, resolved_ts, lag(resolved_ts), pending, stored, aside)
 
 
-_ANEW = "begin anew by: ticdc-consumer load CONFIG --replace"
+_ANEW = "start again by: ticdc-consumer load CONFIG --replace"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Ended:
     """A changefeed that the target has forgotten. `dropped_tables` are those that were dropped
     upstream and are kept, `tables` those that it filled, both quoted. All tables are the upstream's
     as of `snapshot_ts`, before the DDL `pending` if it is not empty; None if they are not all of
-    one timestamp, since a table was set aside or being loaded, or a DDL was begun."""
+    one timestamp, since a table was quarantined or being loaded, or a DDL was begun."""
 
     changefeed: str
     resolved_ts: int
@@ -83,7 +83,7 @@ class Ended:
             return f"; not all of its tables were at this R: {_ANEW}"
         again = f", which reads the pending DDL {self.pending} again" if self.pending else ""
         return (
-            f"; go on with these tables by: ticdc-consumer run CONFIG --from-ts "
+            "; continue with these tables by: ticdc-consumer run CONFIG --from-ts "
             f"{self.snapshot_ts}{again}, or {_ANEW}"
         )
 
@@ -162,8 +162,10 @@ def list_to_text(changefeeds: Sequence[ChangefeedStatus]) -> str:
 
 def _changefeed(each: ChangefeedStatus) -> str:
     pending = f", {each.pending} DDL pending" if each.pending else ""
-    pending += f", tables set aside: {each.set_aside}" if each.set_aside else ""
-    consumer = described(each.activity) if each.activity else "whether one is running is not known"
+    pending += f", quarantined tables: {each.set_aside}" if each.set_aside else ""
+    consumer = (
+        described(each.activity) if each.activity else ("it is not known whether one is running")
+    )
     reached = f"R {with_time(each.resolved_ts)}, lag {duration(each.lag_seconds)}"
     if not each.resolved_ts:
         reached = "nothing is applied yet"

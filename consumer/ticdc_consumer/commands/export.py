@@ -138,7 +138,7 @@ def _require_none(checkpoint: Checkpoint | None) -> None:
     if checkpoint is not None:
         raise Stop(
             f"the target has a checkpoint of changefeed {checkpoint.changefeed} already, at R = "
-            f"{checkpoint.resolved_ts}: it belongs to the rows that are there; go on with: "
+            f"{checkpoint.resolved_ts}: it belongs to the rows that are there; continue with: "
             "ticdc-consumer run CONFIG"
         )
 

@@ -214,7 +214,7 @@ class Recorder:
         """A plan does not list these."""
 
     def set_aside(self, name: TableName, state: Checkpoint, error: Stop) -> None:
-        """A plan ends where a table would be set aside."""
+        """A plan ends where a table would be quarantined."""
         raise error
 
     def tend(self) -> bool:
@@ -332,11 +332,11 @@ class Recorder:
         self._recorded.stop = Stop(f"DDL {entry.id} of {name} stops: {reason}")
 
     def _translated(self, group: Sequence[LedgerEntry]) -> tuple[PlannedDdl, TargetName | None]:
-        """The DDL in the target's dialect, and where it sets its table aside."""
+        """The DDL in the target's dialect, and where it quarantines its table."""
         context, entry = self._context, group[0]
         patterns = {pattern for one in group for pattern in _touched(context, one)}
         if patterns & set(self._reader.leave_out):
-            note = "its SQL depends on the DDL before it, and is known when that is done"
+            note = "its SQL depends on the preceding DDL, and is known once that is done"
             return PlannedDdl(entry, note=note), None
         with ddl.refusals(context.target):
             if len(group) > 1:
@@ -348,7 +348,7 @@ class Recorder:
                     if not self._reads_upstream(refusal):
                         raise
                     self._reader.leave_out = (*self._reader.leave_out, *sorted(patterns))
-                    note = f"the rows are read anew from [source] upstream: {refusal}"
+                    note = f"the rows are read again from [source] upstream: {refusal}"
                     return PlannedDdl(entry, note=note), None
         if work.statements:
             self._reader.leave_out = (*self._reader.leave_out, *sorted(patterns))

@@ -1,4 +1,4 @@
-"""A table that is set aside comes back to the others."""
+"""A table that is quarantined comes back to the others."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -25,7 +25,7 @@ from ticdc_consumer.targets import open_target
 
 
 def require_releasable(options: Settings, table: str) -> None:
-    """Raises `Stop` if a consumer runs, or if the table is not set aside: a release that cannot
+    """Raises `Stop` if a consumer runs, or if the table is not quarantined: a release that cannot
     begin ends no consumer."""
     opening = open_target(options.target_url, to_look=True, changefeed=options.changefeed)
     with closing(opening) as target:
@@ -69,7 +69,7 @@ def _require_log(options: Settings, opened: Opened, table: SetAside, begin: Chec
     log = survey(opened.source, begin.positions, PATIENCE)
     for gap in gaps(options, opened.source, begin, log):
         raise Stop(
-            f"{table.schema}.{table.table} cannot be released, since its log is gone: "
+            f"{table.schema}.{table.table} cannot be released, because its log is lost: "
             f"{gap.subject} {gap.text}; load it: ticdc-consumer release CONFIG "
             f"{table.schema}.{table.table} --load"
         )

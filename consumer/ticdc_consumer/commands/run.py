@@ -52,13 +52,13 @@ class Consumer:
             for epoch in consumer:
                 print(epoch.resolved_ts, epoch.rows)
 
-    The loop ends by `stop`, or where the argument of `epochs` says. Entering connects to the
-    target and the source, takes the changefeed over from an older consumer, and writes the first
-    checkpoint if there is none: what is wrong there is raised at once. Spark starts with the first
-    cut that needs it; with `[spark] start = "at-once"`, a loop without an end starts it beside its
-    first cuts. A `spark` that is given is not stopped at the end.
-    Whatever is raised is a `TicdcError`, or what `before_commit` raised; the target is then at a
-    committed cut.
+    The loop ends after `stop`, or at the goal given to `epochs`. Entering connects to the target
+    and the source, takes the changefeed over from an older consumer, writes the first checkpoint
+    if there is none, and raises errors of these steps at once. Spark starts with the first cut
+    that needs it; with `[spark] start = "at-once"`, an endless loop starts it together with its
+    first cuts. A session passed as `spark` is not stopped at the end.
+    Every error is a `TicdcError`, or the exception that `before_commit` raised; the target is then
+    at a committed cut.
     """
 
     def __init__(
@@ -134,7 +134,9 @@ class Consumer:
     def _log_start(self) -> None:
         state, changefeed = self._opened.state, self.options.changefeed
         begins = (
-            "begins" if not state.resolved_ts else f"goes on from R {with_time(state.resolved_ts)}"
+            "begins"
+            if not state.resolved_ts
+            else f"continues from R {with_time(state.resolved_ts)}"
         )
         logger.debug(
             "changefeed %s %s, as generation %d",
@@ -258,8 +260,8 @@ class Consumer:
 
     @contextmanager
     def _verifying(self, goal: int | None) -> Iterator[Callable[[], None]]:
-        """Compares rows with the upstream beside a loop without an end; gives what raises once
-        some differ."""
+        """Compares rows with the upstream while an endless loop runs; yields a function that raises
+        once rows differ."""
         if goal is not None or self.options.verify_every is None:
             yield lambda: None
             return
@@ -297,12 +299,11 @@ class Consumer:
         return entry
 
     def release(self, table: str) -> Iterator[Epoch]:
-        """Brings a table that is set aside, by its upstream name, to R: its log is read again from
-        where it was set aside, and applied cut by cut. Before the loop begins. What is interrupted
-        goes on from the last cut.
+        """Brings a quarantined table, given by its upstream name, to R: reads its log again from
+        the table's own R, and applies it cut by cut. Call it before the loop begins. After an
+        interruption, call it again to continue from the last cut.
 
-        Raises `Stop` for a table that is not set aside, and where the log does not reach back; and
-        what ends a run.
+        Raises `Stop` if the table is not quarantined or its log is lost, and the errors of a run.
         """
         if "_epochs" in self.__dict__:
             raise Usage("release() must be called before the loop over epochs begins")

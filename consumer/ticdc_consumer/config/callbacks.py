@@ -24,7 +24,9 @@ def _function(name: str) -> Callable[..., Any]:
             raise ValueError("write module:function")
         function = getattr(import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
-        raise Usage(f"kafka.{OAUTH} names no function: {error}") from error
+        raise Usage(f"kafka.{OAUTH} does not name a function: {error}") from error
     if not callable(function):
-        raise Usage(f"kafka.{OAUTH} names no function: {name} is a {type(function).__name__}")
+        raise Usage(
+            f"kafka.{OAUTH} does not name a function: {name} is a {type(function).__name__}"
+        )
     return function  # type: ignore[no-any-return]

@@ -110,7 +110,7 @@ def of_names(settings: Given) -> Settings:
         spark=_spark(settings),
     )
     if options.publish == "staging" and options.apply == "transactions":
-        raise Usage('target.publish = "staging" is for target.apply = "net": leave one of them out')
+        raise Usage('target.publish = "staging" needs target.apply = "net": leave one of them out')
     if options.verify_every is not None and options.upstream_url is None:
         raise Usage("verify.every compares rows with the upstream: set source.upstream, its URL")
     if options.ddl_load_missing and options.upstream_url is None:
@@ -118,8 +118,8 @@ def of_names(settings: Given) -> Settings:
     protocol.check_settings(options)
     if options.quarantine and options.apply != "net":
         raise Usage(
-            'on_error.quarantine is for target.apply = "net": with "transactions", a part of a cut '
-            "is committed before its poison is met"
+            'on_error.quarantine needs target.apply = "net": with "transactions", part of a cut '
+            "may be committed before the bad row is found"
         )
     try:
         Routes(options.route, options.case_sensitive)
@@ -187,7 +187,7 @@ def _from_environment(environ: Mapping[str, str]) -> Given:
             layer[f"{section}.{stem.replace('_', '.')}{'_file' * is_file}"] = value
         # Kubernetes sets TICDC_PORT and others like it if a service is called ticdc.
         elif hint := did_you_mean(name, by_variable, cutoff=0.8):
-            raise Usage(f"the environment's {name} is unknown{hint}")
+            raise Usage(f"the environment variable {name} is unknown{hint}")
     return layer
 
 

@@ -47,14 +47,22 @@ class Settings(ReadSettings):
         return settings
 
     changefeed: str = field(
-        metadata=setting("changefeed", parsers.text, "name of the checkpoint in the target")
+        metadata=setting(
+            "changefeed", parsers.text, "name of the changefeed's checkpoint in the target"
+        )
     )
     from_ts: int | None = field(
         default=None,
-        metadata=setting("from_ts", parsers.timestamp, "first start: ts of the loaded snapshot"),
+        metadata=setting(
+            "from_ts",
+            parsers.timestamp,
+            "timestamp of the snapshot that the target holds at the first start",
+        ),
     )
     topics: tuple[str, ...] = field(
-        metadata=setting("kafka.topics", parsers.topics, 'names, or patterns such as "^shop_.*"')
+        metadata=setting(
+            "kafka.topics", parsers.topics, 'topic names, or patterns such as "^shop_.*"'
+        )
     )
     """Topic names, or patterns that begin with `^`."""
 
@@ -63,7 +71,7 @@ class Settings(ReadSettings):
         metadata=setting(
             "source.version",
             parsers.ticdc_version,
-            "TiCDC's release, for check's advisories: 8.5.7",
+            "TiCDC's release, such as 8.5.7: `check` reports its known defects",
         ),
     )
     """Messages do not name it."""
@@ -71,14 +79,16 @@ class Settings(ReadSettings):
         default=None,
         repr=False,
         metadata=setting(
-            "source.dump", parsers.prefix, "Dumpling's files, which load reads instead of upstream"
+            "source.dump",
+            parsers.prefix,
+            "URL of Dumpling's files, which `load` reads instead of source.upstream",
         ),
     )
     """Their prefix, as fsspec opens it."""
     dump_time_zone: str | None = field(
         default=None,
         metadata=setting(
-            "source.dump_time_zone", parsers.time_zone, "the time zone of Dumpling's session"
+            "source.dump_time_zone", parsers.time_zone, "time zone of Dumpling's session"
         ),
     )
     """Needed if a table has a TIMESTAMP: the files do not tell it."""
@@ -87,14 +97,16 @@ class Settings(ReadSettings):
         metadata=setting(
             "source.dump_csv",
             parsers.dump_settings,
-            "Dumpling's options for CSV, under the same names",
+            "Dumpling's CSV options, under the same names",
             is_table=True,
         ),
     )
     on_drift: choices.OnDrift = field(
         default="stop",
         metadata=choice(
-            "target.on_drift", choices.OnDrift, "stop or overwrite, if a row is in the way"
+            "target.on_drift",
+            choices.OnDrift,
+            "stop, or overwrite the row, when a row of the target is in the way",
         ),
     )
     publish: Publish = field(
@@ -102,7 +114,8 @@ class Settings(ReadSettings):
         metadata=choice(
             "target.publish",
             Publish,
-            "driver, or staging: Spark's tasks send the rows of large cuts to the target",
+            "driver: the driver sends all rows to the target; staging: Spark's tasks send those "
+            "of large cuts",
         ),
     )
     """With "staging" into tables of their own, from which the driver's transaction takes them; on
@@ -112,7 +125,8 @@ class Settings(ReadSettings):
         metadata=setting(
             "target.write_source",
             parsers.write_source,
-            "TiDB's tidb_cdc_write_source: a changefeed with bdr-mode does not send these rows",
+            "value of TiDB's tidb_cdc_write_source: a changefeed with bdr-mode does not send "
+            "rows marked so",
         ),
     )
     """1 to 15; on a target that is TiDB only."""
@@ -121,7 +135,7 @@ class Settings(ReadSettings):
         metadata=setting(
             "tables.route",
             parsers.mapping(parsers.text),
-            '"schema.table" pattern = "schema.table" template',
+            'where tables go: "schema.table" pattern = "schema.table" template',
             is_table=True,
         ),
     )
@@ -131,7 +145,8 @@ class Settings(ReadSettings):
         metadata=setting(
             "tables.merge",
             parsers.mapping(parsers.text),
-            '"schema.table" pattern = the target\'s column that tells merged tables apart',
+            '"schema.table" pattern = the target\'s column that names the upstream table of each '
+            "row",
             is_table=True,
         ),
     )
@@ -150,33 +165,42 @@ class Settings(ReadSettings):
         metadata=setting(
             "tables.at_least_once",
             parsers.filter_rules,
-            "patterns of tables to accept without a key, and without exactness",
+            "patterns of tables to accept without a key; their rows may be written twice",
         ),
     )
     """A row of such a table that TiCDC sends twice may be written twice."""
     allow_triggers: tuple[str, ...] = field(
         default=(),
         metadata=setting(
-            "tables.allow_triggers", parsers.names, "tables whose target may have row triggers"
+            "tables.allow_triggers",
+            parsers.names,
+            "upstream tables whose target tables may have row triggers",
         ),
     )
     """Upstream tables that are written net although their target has row triggers."""
 
     ddl_on_unsupported: OnUnsupported = field(
         default="stop",
-        metadata=choice("ddl.on_unsupported", OnUnsupported, "stop or skip what cannot be done"),
+        metadata=choice(
+            "ddl.on_unsupported",
+            OnUnsupported,
+            "stop at a DDL that cannot be done exactly, or skip it",
+        ),
     )
     ddl_keep_dropped: float = field(
         default=0.0,
         metadata=setting(
-            "ddl.keep_dropped", parsers.duration, 'how long dropped tables are kept: "24h"'
+            "ddl.keep_dropped", parsers.duration, 'how long dropped tables are kept, such as "24h"'
         ),
     )
     """Seconds of the upstream's time; it concerns emptied tables, too."""
     ddl_kinds: Mapping[str, OnKind] = field(
         default_factory=dict,
         metadata=setting(
-            "ddl.kinds", parsers.ddl_kinds, '"VIEW" = "stop", and others', is_table=True
+            "ddl.kinds",
+            parsers.ddl_kinds,
+            'ddl.on_unsupported for one kind of DDL: "VIEW" = "stop"',
+            is_table=True,
         ),
     )
     """Kinds of `choices.DDL_KINDS` for which `ddl_on_unsupported` does not hold. VIEW, if it is not
@@ -184,7 +208,10 @@ class Settings(ReadSettings):
     ddl_tables: Mapping[str, OnUnsupported] = field(
         default_factory=dict,
         metadata=setting(
-            "ddl.tables", parsers.ddl_tables, '"app.*" = "skip"; before the kinds', is_table=True
+            "ddl.tables",
+            parsers.ddl_tables,
+            'ddl.on_unsupported for some tables: "app.*" = "skip"; overrides ddl.kinds',
+            is_table=True,
         ),
     )
     """Upstream `schema.table` patterns; the first that matches decides, before the kind."""
@@ -193,7 +220,8 @@ class Settings(ReadSettings):
         metadata=setting(
             "ddl.load_missing",
             parsers.flag,
-            "whether a table that TiCDC left out until it got a key is loaded from source.upstream",
+            "whether to load a table from source.upstream that TiCDC left out until a DDL gave "
+            "it a key",
         ),
     )
     """At the ALTER TABLE that gives it the key."""
@@ -203,25 +231,31 @@ class Settings(ReadSettings):
         metadata=setting(
             "on_error.quarantine",
             parsers.flag,
-            "whether a table whose rows cannot be applied is set aside, and the others go on",
+            "whether to quarantine a table whose rows cannot be applied, while the others continue",
         ),
     )
     """Only with `apply = "net"`; such a table waits for `ticdc-consumer release`."""
 
     rows_per_epoch: int = field(
         default=400_000,
-        metadata=setting("limits.rows_per_epoch", parsers.count, "rows of one cut, about"),
+        metadata=setting(
+            "limits.rows_per_epoch", parsers.count, "approximate number of rows in one cut"
+        ),
     )
     memory_budget: int = field(
         default=384 << 20,
-        metadata=setting("limits.memory_budget", parsers.size, "bytes the driver may hold"),
+        metadata=setting(
+            "limits.memory_budget",
+            parsers.size,
+            "bytes of changes that the driver holds in memory, at most",
+        ),
     )
     """Encoded facts that the driver may hold of one cut. Cuts are chosen to fit; one that cannot be
     cut smaller goes through Spark's shuffle."""
     load_chunk: int = field(
         default=16 << 20,
         metadata=setting(
-            "limits.load_chunk", parsers.size, "bytes of one transaction of a load, about"
+            "limits.load_chunk", parsers.size, "approximate bytes in one transaction of a load"
         ),
     )
     future_limit: float = field(
@@ -229,7 +263,7 @@ class Settings(ReadSettings):
         metadata=setting(
             "limits.future_limit",
             parsers.seconds,
-            "seconds a commit_ts may be ahead of the clock",
+            "seconds that a commit_ts may be ahead of this machine's clock",
         ),
     )
     """Ahead of this machine's clock."""
@@ -238,7 +272,7 @@ class Settings(ReadSettings):
         metadata=setting(
             "limits.schema_wait",
             parsers.seconds,
-            "seconds that rows of Simple wait for their schema",
+            "seconds that a row of the Simple protocol waits for its schema",
         ),
     )
     """How long they may wait after the log's last message."""
@@ -247,7 +281,7 @@ class Settings(ReadSettings):
         metadata=setting(
             "limits.takeover_after",
             parsers.seconds,
-            "seconds to wait before an older consumer is ended",
+            "seconds to wait before ending an older consumer",
         ),
     )
     standby_after: float = field(
@@ -255,7 +289,8 @@ class Settings(ReadSettings):
         metadata=setting(
             "limits.standby_after",
             parsers.sign_interval,
-            "seconds without a sign of a running consumer, until one of `run --standby` starts",
+            "seconds without a sign of the running consumer before a standby (`run --standby`) "
+            "takes over",
         ),
     )
     spark_start: choices.SparkStart = field(
@@ -263,7 +298,8 @@ class Settings(ReadSettings):
         metadata=choice(
             "spark.start",
             choices.SparkStart,
-            "when-needed: without a JVM until a cut is large; or at-once, beside the first cuts",
+            "when-needed: start Spark when a large cut needs it; at-once: start it with the "
+            "first cuts",
         ),
     )
     """A run that is to end needs no Spark for small cuts, and starts none, in either case."""
@@ -272,13 +308,13 @@ class Settings(ReadSettings):
         metadata=setting(
             "spark.from_messages",
             parsers.whole_number,
-            "messages of a cut from which Spark reads it; the driver reads smaller ones",
+            "number of messages from which Spark reads a cut; the driver reads smaller cuts",
         ),
     )
     """With 0 Spark reads every cut. Below the default, Spark's task costs more than it saves."""
     retries: int = field(
         default=8,
-        metadata=setting("limits.retries", parsers.count, "how often an epoch is tried again"),
+        metadata=setting("limits.retries", parsers.count, "how often an epoch is retried"),
     )
 
     verify_every: float | None = field(
@@ -286,7 +322,8 @@ class Settings(ReadSettings):
         metadata=setting(
             "verify.every",
             parsers.interval,
-            'how often a share of the rows is compared with source.upstream, all in a day: "1h"',
+            'how often to compare a share of the rows with source.upstream, such as "1h"; all '
+            "within a day",
         ),
     )
     metrics_listen: tuple[str, int] | None = field(
@@ -294,14 +331,16 @@ class Settings(ReadSettings):
         metadata=setting(
             "metrics.listen",
             parsers.address,
-            'where a page, /metrics, /healthz and /readyz answer: "127.0.0.1:9464"',
+            'address of the page, /metrics, /healthz and /readyz, such as "127.0.0.1:9464"',
         ),
     )
     """Host and port."""
     metrics_ready_lag: float = field(
         default=60.0,
         metadata=setting(
-            "metrics.ready_lag", parsers.duration, 'the lag from which /readyz says no: "1m"'
+            "metrics.ready_lag",
+            parsers.duration,
+            'lag at which /readyz begins to fail, such as "1m"',
         ),
     )
 
@@ -319,7 +358,8 @@ class Settings(ReadSettings):
         metadata=section(
             "kafka",
             "kafka.bootstrap.servers",
-            "librdkafka's settings, such as kafka.bootstrap.servers; kafka.*_file: from a file",
+            "librdkafka's settings, such as kafka.bootstrap.servers; kafka.NAME_file reads one "
+            "from a file",
         ),
     )
     spark: Mapping[str, str] = field(

@@ -224,7 +224,7 @@ def column_selectors(value: Any) -> tuple[ColumnSelector, ...]:
     try:
         return tuple(ColumnSelector.parse(entry) for entry in value)
     except TicdcError as error:
-        raise ValueError(f"has an entry that cannot be: {error}") from None
+        raise ValueError(f"has an invalid entry: {error}") from None
 
 
 def dump_settings(value: Any) -> dict[str, bool | str]:
@@ -234,7 +234,9 @@ def dump_settings(value: Any) -> dict[str, bool | str]:
     for name in ("csv-separator", "csv-delimiter"):
         mark = str(settings.get(name, ","))
         if mark and not _MARK.fullmatch(mark):
-            raise ValueError(f"{name} must be one ASCII character that no number and no escape has")
+            raise ValueError(
+                f"{name} must be one ASCII character that occurs in no number and no escape"
+            )
     if settings.get("csv-separator", ",") in ("", settings.get("csv-delimiter", '"')):
         raise ValueError("csv-separator must neither be empty nor csv-delimiter")
     null = str(settings.get("csv-null-value", "\\N"))

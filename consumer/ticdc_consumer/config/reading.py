@@ -20,7 +20,7 @@ class ReadSettings:
         default=None,
         repr=False,
         metadata=setting(
-            "storage.url", parsers.prefix, "prefix of a cloud storage sink, instead of [kafka]"
+            "storage.url", parsers.prefix, "URL prefix of a cloud storage sink, instead of [kafka]"
         ),
     )
     """As fsspec opens it."""
@@ -58,7 +58,10 @@ class ReadSettings:
         ),
     )
     time_zone: str = field(
-        default="UTC", metadata=setting("source.time_zone", parsers.time_zone, "TiCDC's --tz")
+        default="UTC",
+        metadata=setting(
+            "source.time_zone", parsers.time_zone, "time zone of TiCDC's server (--tz)"
+        ),
     )
     compression: choices.Compression = field(
         default="none",
@@ -74,7 +77,7 @@ class ReadSettings:
         metadata=setting(
             "source.claim_check",
             parsers.prefix,
-            "prefix of claim checks: claim-check-storage-uri, as fsspec opens it",
+            "the changefeed's claim-check-storage-uri, as fsspec opens it",
         ),
     )
     claim_check_raw_value: bool = field(
@@ -88,7 +91,7 @@ class ReadSettings:
         metadata=choice(
             "source.on_corruption",
             choices.OnCorruption,
-            "stop or warn, if a row does not match its checksum",
+            "stop, or only warn, when a row does not match its checksum",
         ),
     )
     encoding_format: choices.EncodingFormat = field(
@@ -98,17 +101,27 @@ class ReadSettings:
         ),
     )
     apply: choices.Apply = field(
-        default="net", metadata=choice("target.apply", choices.Apply, "net or transactions")
+        default="net",
+        metadata=choice(
+            "target.apply",
+            choices.Apply,
+            "net: one transaction per cut, with each row's final state; transactions: one per "
+            "upstream transaction",
+        ),
     )
     rules: frozenset[str] = field(
         default=frozenset(),
         metadata=setting(
-            "target.rules", parsers.lossy_rules, "lossy mappings to allow: docs/reference/types.md"
+            "target.rules",
+            parsers.lossy_rules,
+            "lossy mappings to allow, listed in docs/reference/types.md",
         ),
     )
     filter: tuple[str, ...] = field(
         default=("*.*",),
-        metadata=setting("tables.filter", parsers.filter_rules, "TiCDC's filter rules"),
+        metadata=setting(
+            "tables.filter", parsers.filter_rules, "tables to apply, as TiCDC's filter rules"
+        ),
     )
     case_sensitive: bool = field(
         default=False,
@@ -118,12 +131,18 @@ class ReadSettings:
     )
     message_limit: int = field(
         default=256 << 20,
-        metadata=setting("limits.message_limit", parsers.size, "bytes of one inflated value"),
+        metadata=setting(
+            "limits.message_limit",
+            parsers.size,
+            "bytes that one value may have after decompression",
+        ),
     )
     """The most bytes that one compressed value may inflate to."""
     clock_skew: float = field(
         default=60.0,
-        metadata=setting("limits.clock_skew", parsers.seconds, "seconds clocks may differ"),
+        metadata=setting(
+            "limits.clock_skew", parsers.seconds, "seconds by which clocks may differ"
+        ),
     )
     upstream_url: str | None = field(
         default=None,
@@ -131,7 +150,8 @@ class ReadSettings:
         metadata=url(
             "source.upstream",
             "source.upstream_password",
-            "SQLAlchemy URL of the TiDB: for load, verify, and what TiCDC does not send",
+            "SQLAlchemy URL of the upstream TiDB, for load, verify and values that TiCDC does "
+            "not send",
             example="mysql+pymysql://user@host:4000",
         ),
     )
@@ -143,6 +163,6 @@ class ReadSettings:
         metadata=section(
             "registry",
             "registry.url",
-            "avro's schema registry: Confluent's client's settings, such as registry.url",
+            "settings of Confluent's schema registry client, such as registry.url; for Avro",
         ),
     )

@@ -239,7 +239,7 @@ class Reader:
         return min([reach, *(ddl.commit_ts for ddl in inside if self.holds(ddl))])
 
     def begin_without(self, tables: Collection[SetAside]) -> None:
-        """These are set aside already."""
+        """These are quarantined already."""
         self.set_aside = frozenset(table.name for table in tables)
         self.monitor.begins_without(tables)
 
@@ -253,14 +253,14 @@ class Reader:
         return [seen for seen in self.source.ddls() if wants(self._filter, seen.ddl)]
 
     def is_of_another_run(self, ddl: Ddl) -> bool:
-        """Whether the DDL is left to another run: it waits with a table that is set aside, or it is
-        not of the one that is released."""
+        """Whether the DDL is left to another run: it waits with a table that is quarantined, or it
+        is not of the one that is released."""
         if self.released is not None:
             return relation(ddl, {self.released}) == "apart"
         return bool(self.set_aside) and relation(ddl, self.set_aside) == "alone"
 
     def _before_joined(self, applied: int, reach: int, ddls: Iterable[SeenDdl]) -> int:
-        """The reach of a cut: before the first DDL that is of a table set aside and of something
+        """The reach of a cut: before the first DDL that is of a quarantined table and of something
         else. Raises `Stop` if that one is next."""
         tables = self.set_aside if self.released is None else {self.released}
         joined = [
@@ -277,8 +277,8 @@ class Reader:
         name = next(each for each in sorted(tables) if relation(first, {each}) != "apart")
         raise Stop(
             f"{' '.join(first.query.split())} (in {first.schema or '-'}, commit_ts "
-            f"{first.commit_ts}) is of a table that is set aside, and not of that alone: release "
-            f"it before by: ticdc-consumer release CONFIG {'.'.join(name)}"
+            f"{first.commit_ts}) involves a quarantined table and something else: release the "
+            f"table first by: ticdc-consumer release CONFIG {'.'.join(name)}"
         )
 
     def greatest_mark(self, base: Checkpoint) -> int:

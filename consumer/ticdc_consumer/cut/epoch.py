@@ -127,7 +127,7 @@ class Epochs:
 
     def next(self, until: int | None, wait: float) -> Epoch | None:
         """Applies the next cut, None if none came within `wait` seconds. A table whose rows cannot
-        be applied is set aside before, if it may be.
+        be applied is quarantined before, if it may be.
 
         Raises `Stop`, `Unavailable` and `Fenced`; the target then is at `state`.
         """
@@ -147,12 +147,12 @@ class Epochs:
         self._tables.forget(name)
         self._reader.leave_aside(name, self.state.resolved_ts, str(error))
         logger.warning(
-            "%s is set aside at R %d: %s",
+            "%s is quarantined at R %d: %s",
             ".".join(name),
             self.state.resolved_ts,
             error,
             extra={
-                "event": "set_aside",
+                "event": "quarantined",
                 "table": ".".join(name),
                 "resolved_ts": self.state.resolved_ts,
                 "reason": str(error),
@@ -262,7 +262,7 @@ class Epochs:
 
     def _numbered(self, entries: Sequence[LedgerEntry]) -> Sequence[LedgerEntry]:
         """After those that the ledger has of the same commit_ts: a statement of several tables, one
-        of which was set aside."""
+        of which was quarantined."""
         if self._reader.released is None or not entries:
             return entries
         entries_of = Counter(entry.commit_ts for entry in self._applier.ledger.entries())
@@ -303,7 +303,7 @@ class Epochs:
             before = prepared.base.positions.get((topic, number))
             if before is None or before.restart_offset != position.restart_offset:
                 logger.debug(
-                    "%s[%d] goes on at offset %d",
+                    "%s[%d] continues at offset %d",
                     topic,
                     number,
                     position.restart_offset,
@@ -462,9 +462,9 @@ class Epochs:
                 continue
             if (one.commit_ts, one.schema, one.table, one.query) not in known:
                 raise Stop(
-                    f"a new topic brings a DDL of {one.schema}.{one.table} with commit_ts "
-                    f"{one.commit_ts}, below the applied {self.state.resolved_ts}, that was never "
-                    "executed here"
+                    f"a new topic has a DDL of {one.schema}.{one.table} with commit_ts "
+                    f"{one.commit_ts}, below the applied {self.state.resolved_ts}, that was "
+                    "never executed here"
                 )
 
     def _refuse(self, cut: Cut, gathered: Gathered, clash: Clash) -> None:

@@ -188,8 +188,8 @@ class TableLayouts:
         if not table.handle_key and not self._accepts_keyless(table):
             raise Stop(
                 f"{table.schema}.{table.name}: no valid key: it has neither a primary key nor a "
-                "NOT NULL unique key, so that no change shows which row it is of; add one, leave "
-                "it out by [tables] filter, or name it in [tables] at_least_once"
+                "NOT NULL unique key, so no change identifies its row; add one, leave it out by "
+                "[tables] filter, or name it in [tables] at_least_once"
             )
 
     def _accepts_keyless(self, table: Table) -> bool:
@@ -354,8 +354,8 @@ class TableLayouts:
             with problems:
                 raise Stop(
                     f"{label}: a table with soft deletes, or an active-active one (it has "
-                    f"{_SOFT_DELETE}): TiCDC does not send its hard DELETEs, and sends a soft one "
-                    "as a DELETE, so that the target would not hold what upstream holds: leave the "
+                    f"{_SOFT_DELETE}): TiCDC does not send its hard DELETEs, and sends a soft "
+                    "one as a DELETE, so the target would differ from the upstream: leave the "
                     "table out by [tables] filter"
                 )
         for name, cure in described.strict_foreign_keys:
@@ -463,15 +463,15 @@ def _without(source: Table, described: TargetTable, shard: Shard) -> TargetTable
     if column not in {each.name for each in described.columns if not each.nullable}:
         raise Stop(
             f"{label}: the target's table needs a column {column}, a text and NOT NULL, as "
-            f"[tables.merge] says: add it, as VARCHAR({MOST_CHARACTERS}), fill it in the rows that "
-            f"are there with the name of the table that they came from ('{shard.name}' for those "
-            "of this one), and make it a part of every unique key; then start again"
+            f"[tables.merge] says: add it, as VARCHAR({MOST_CHARACTERS}), fill it in existing "
+            f"rows with the name of their upstream table ('{shard.name}' for the rows of this "
+            "one), and make it a part of every unique key; then start again"
         )
     for unique in described.unique_keys:
         if not unique.plain or column not in unique.columns or len(unique.columns) == 1:
             raise Stop(
-                f"{label}: unique key {unique.name} of the target must have {column} beside other "
-                "columns: else rows of merged tables would be in each other's way"
+                f"{label}: unique key {unique.name} of the target must have {column} as one of "
+                "its columns: else rows of merged tables would conflict"
             )
     return replace(
         described,

@@ -206,6 +206,6 @@ def check_settings(options: Settings, state: Checkpoint) -> None:
     if from_ts is not None and from_ts >= state.resolved_ts:
         raise Stop(
             f"changefeed {options.changefeed} is at R = {state.resolved_ts}, before the snapshot "
-            f"{from_ts}: leave from_ts out to go on from R; or, if the tables hold the rows of "
-            "that snapshot, end the changefeed before by: ticdc-consumer forget CONFIG"
+            f"{from_ts}: leave from_ts out to continue from R; or, if the tables hold the rows "
+            "of that snapshot, end the changefeed first by: ticdc-consumer forget CONFIG"
         )

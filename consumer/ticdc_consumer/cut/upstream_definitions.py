@@ -78,10 +78,10 @@ def definition_at(url: str, name: TableName, snapshot_ts: int | None) -> Table:
         changed = last is None or _seconds(last) + MARGIN > physical(snapshot_ts) / 1000
         if changed:
             raise Stop(
-                f"{label}: a DDL may have changed the table after {snapshot_ts}, and the upstream "
-                f"no longer has it as it was then: {LOAD_ANEW}; or set [on_error] quarantine = "
-                "true, run until the table is set aside, and then load it by: ticdc-consumer "
-                f"release CONFIG {label} --load"
+                f"{label}: a DDL may have changed the table after {snapshot_ts}, and the "
+                f"upstream no longer has it as it was then: {LOAD_ANEW}; or set [on_error] "
+                "quarantine = true, run until the table is quarantined, and then load it by: "
+                f"ticdc-consumer release CONFIG {label} --load"
             ) from removed
         return table
 

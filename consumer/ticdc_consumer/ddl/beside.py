@@ -52,7 +52,7 @@ class Beside:
         self._known: KnownTables = NOTHING_KNOWN
         self._next_look = 0.0
         self.under_way: frozenset[TableName] = frozenset()
-        """Those that cuts write to: none of their DDL is run, and none is set aside."""
+        """Those that cuts write to: none of their DDL is run, and none is quarantined."""
         self.copies: Mapping[TableName, str] = {}
         self.filled: Mapping[TableName, TargetName] = {}
         """Those where the rows of the upstream's table go alone: the target had none of them."""
@@ -96,7 +96,7 @@ class Beside:
 
     def _begin(self, loads: Iterable[TableLoad]) -> None:
         """From here on cuts write to the copies. One that was begun before a DDL of its table is of
-        no use, and one of a table that is set aside: cuts do not write to it."""
+        no use, and one of a table that is quarantined: cuts do not write to it."""
         ledger = self._context.ledger
         set_aside = {table.name for table in self._store.quarantine.tables()}
         with self._target.transaction():
@@ -149,7 +149,7 @@ class Beside:
         except Stop as refusal:
             names = [".".join(load.name) for load in loads]
             command = "".join(f" --table {name}" for name in names)
-            text = f"{', '.join(names)}: loaded beside the table in use, but cannot take its place"
+            text = f"{', '.join(names)}: loaded next to the table in use, but cannot replace it"
             if any(load.alone for load in loads):
                 raise Stop(
                     f"{text}: {refusal}; then finish it by: ticdc-consumer load CONFIG{command}"
@@ -196,8 +196,8 @@ def require_replaceable(context: DdlContext, name: TableName, table: TargetName)
     """Raises `Stop` if the table has what another of its name would not have."""
     if hindrances := context.target.hindrances(table):
         raise Stop(
-            f"{'.'.join(name)}: {context.target.quote(*table)} has {', '.join(hindrances)}, which "
-            "a table that takes its place would not have: drop it, load, and create it again"
+            f"{'.'.join(name)}: {context.target.quote(*table)} has {', '.join(hindrances)}, "
+            "which the table that replaces it would not have: drop it, load, and create it again"
         )
 
 

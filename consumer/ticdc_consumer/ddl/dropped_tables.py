@@ -1,4 +1,4 @@
-"""Tables that were dropped or emptied upstream, set aside for a while (`[ddl] keep_dropped`).
+"""Tables that were dropped or emptied upstream, kept for a while (`[ddl] keep_dropped`).
 
 RECOVER TABLE and FLASHBACK TABLE bring back what TiDB still has; its rows are not sent again.
 """
@@ -19,7 +19,8 @@ from ticdc_consumer.targets.target import Target
 
 
 def drop(context: DdlContext, entry: LedgerEntry, name: TableName) -> Alteration:
-    """DROP TABLE: sets the table aside, if such tables are stored and no other refers to it."""
+    """DROP TABLE: keeps the table under another name, if kept tables are stored and no table refers
+    to it."""
     target, definitions = context.target, context.definitions
     table = context.locate(name)
     aside = _aside(table, entry)
@@ -33,8 +34,8 @@ def drop(context: DdlContext, entry: LedgerEntry, name: TableName) -> Alteration
 
 
 def truncate(context: DdlContext, entry: LedgerEntry, name: TableName) -> Alteration:
-    """TRUNCATE TABLE: sets the table aside, too, if its definition is known. Raises `Stop` for what
-    is not written like a table."""
+    """TRUNCATE TABLE: keeps the old rows as a table, too, if its definition is known. Raises `Stop`
+    for what is not written like a table."""
     target, definitions = context.target, context.definitions
     table, definition = context.locate(name), definitions.get(name)
     exists = target.describe(*table) is not None
@@ -43,8 +44,8 @@ def truncate(context: DdlContext, entry: LedgerEntry, name: TableName) -> Altera
     aside, statements = _aside(table, entry), list[str]()
     if exists and target.describe(*aside) is not None:
         as_after = (
-            f"the rows of {target.quote(*table)} are to go to {target.quote(*aside)}, which "
-            f"exists; drop the latter, and start again"
+            f"{target.quote(*aside)}, which should keep the rows of {target.quote(*table)}, "
+            "exists already; drop it, and start again"
         )
         rows = f"SELECT 1 FROM {target.quote(*table)} LIMIT 1"  # noqa: S608
         return Alteration(
@@ -62,23 +63,25 @@ def truncate(context: DdlContext, entry: LedgerEntry, name: TableName) -> Altera
 
 
 def recover(context: DdlContext, name: TableName, new: TableName) -> Alteration:
-    """Brings the table `name` back as `new`. Raises `Unsupported` if it was not set aside."""
+    """Brings the table `name` back as `new`. Raises `Unsupported` if it was not kept."""
     target = context.target
     dropped = newest(context.ledger.dropped(), name)
     if dropped is None:
         raise Unsupported(
-            f"{'.'.join(name)} was not set aside: tables that are dropped or emptied are, if "
-            '[ddl] keep_dropped sets for how long, such as "24h"'
+            f"{'.'.join(name)} was not kept: dropped or emptied tables are kept only if [ddl] "
+            'keep_dropped sets for how long, such as "24h"'
         )
     table, aside = context.locate(new), (dropped.target_schema, dropped.target_table)
     exist = target.describe(*aside) is not None, target.describe(*table) is not None
     evidence = target.evidence(table if exist == (False, True) else aside)
     if exist == (False, True) and not target.transactional_ddl:
-        as_after = f"{target.quote(*aside)} is to become {target.quote(*table)}, which exists alone"
+        as_after = (
+            f"{target.quote(*aside)} must become {target.quote(*table)}, but only the latter exists"
+        )
         return Alteration(as_after=as_after, evidence=evidence)
     if exist != (True, False):
         state = "the latter exists" if exist[0] else "the former does not exist"
-        raise Stop(f"{target.quote(*aside)} is to become {target.quote(*table)}, but {state}")
+        raise Stop(f"{target.quote(*aside)} must become {target.quote(*table)}, but {state}")
     return Alteration(_move(target, aside, table, dropped.definition), evidence=evidence)
 
 

@@ -67,9 +67,9 @@ def note_left_out(ledger: Ledger, work: Alteration) -> list[LedgerEntry]:
 def warning_of(entry: LedgerEntry) -> str:
     """What to say of a view that is left out."""
     return (
-        f"view {entry.schema}.{entry.table} is left out, and the tables go on: {entry.reason}; to "
-        "have it, write a CREATE VIEW for the target into a file, and once: "
-        + DDL_RUN.format(config="CONFIG", id=entry.id)
+        f"view {entry.schema}.{entry.table} is left out, and the tables continue: "
+        f"{entry.reason}; to have it, write a CREATE VIEW for the target to a file, and run "
+        "once: " + DDL_RUN.format(config="CONFIG", id=entry.id)
     )
 
 

@@ -79,8 +79,8 @@ def _delete_shard(context: DdlContext, name: TableName, shard: Shard) -> Alterat
     merges = context.target.type_rules(context.rules).merges
     if existing is None or (existing.collation and merges(existing.collation, column.type)):
         raise Merged(
-            f"{'.'.join(name)}: the target's table has no column {column.name} that tells its rows "
-            "from those of other tables, letter by letter"
+            f"{'.'.join(name)}: the target's table has no column {column.name} that names the "
+            "upstream table of each row and compares names exactly"
         )
     rows = of_shard(context.target, context.locate(name), shard)
     return Alteration((f"DELETE FROM {rows}",), rows_only=True)  # noqa: S608
@@ -108,9 +108,9 @@ def require_named_rows(
         mine, theirs = literal(shard.name), literal(name)
         update = f"UPDATE {relation} SET {column} = {mine} WHERE {column} = {theirs}"  # noqa: S608
         raise Stop(
-            f"rows of {relation} have {theirs} in {shard.column}, which is the name of no table "
-            "that [tables.merge] joins there: give them the name of the table that they came from, "
-            f"as by: {update}; then start again"
+            f"rows of {relation} have {theirs} in {shard.column}, which is not the name of a "
+            "table that [tables.merge] merges there: give them the name of their upstream "
+            f"table, for example by: {update}; then start again"
         )
 
 

@@ -39,7 +39,7 @@ from ticdc_consumer.targets.layout import TableName, TargetName
 from ticdc_consumer.targets.target import Target
 
 DROPPED_NAME = re.compile(r"ticdc_dropped_[0-9]+_[0-9]+", re.IGNORECASE)
-"""The name of a table that was set aside: commit_ts and number of the DDL that dropped it."""
+"""The name of a kept table: commit_ts and number of the DDL that dropped it."""
 MARKER_NAME = re.compile(r"ticdc_renam(ing|ed)_[0-9a-f]{8}_[0-9]+", re.IGNORECASE)
 """The name of a table that shows how far a RENAME TABLE came: the changefeed's checksum, the
 commit_ts."""

@@ -1,5 +1,5 @@
-"""DDL and tables that are set aside: which wait with their table, and which tables cannot be set
-aside, since others depend on them."""
+"""DDL and tables that are quarantined: which wait with their table, and which tables cannot be
+quarantined, since others depend on them."""
 
 import re
 from collections.abc import Collection
@@ -24,7 +24,7 @@ from ticdc_consumer.state.known_tables import lower
 from ticdc_consumer.targets.layout import TableName, TargetName
 
 Relation = Literal["apart", "alone", "joined"]
-"""Of a DDL to tables that are set aside: of other tables only; of one such table only, with which
+"""Of a DDL to tables that are quarantined: of other tables only; of one such table only, with which
 it waits; of such a table and of something else, so that it cannot take place now."""
 
 

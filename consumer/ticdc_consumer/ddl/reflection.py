@@ -103,8 +103,9 @@ def _check_existing(target: Target, relation: TargetName, evolved: Evolved) -> N
     for column in evolved.after.columns:
         if column.name not in evolved.sources and column.name in existing:
             raise Unsupported(
-                f"column {column.name} is in {target.quote(*relation)} already; what its rows hold "
-                "is not certain, since a DDL of this table was skipped or done by an operator"
+                f"column {column.name} is in {target.quote(*relation)} already; the values in "
+                "its rows are not certain, because a DDL of this table was skipped or done by "
+                "an operator"
             )
     if target.transactional_ddl:
         for old, _ in _modified(evolved):
@@ -122,7 +123,7 @@ def _check_type(
     if type_ != expected:
         raise Unsupported(
             f"column {old.name} of {target.quote(*relation)} is {type_ or 'missing'}, but the "
-            f"consumer creates {expected}: what is to become of it is not certain"
+            f"consumer creates {expected}: the result of the change is not certain"
         )
 
 
@@ -138,8 +139,8 @@ def _require_new(
     for action in altered.actions:
         if isinstance(action, AddColumn) and action.column.name.lower() in existing:
             raise Unsupported(
-                f"column {action.column.name} is in {target.quote(*relation)} already; what its "
-                "rows hold is not certain"
+                f"column {action.column.name} is in {target.quote(*relation)} already; the "
+                "values in its rows are not certain"
             )
 
 
@@ -190,8 +191,8 @@ def _from_rows(
     for action in altered.actions:
         for name in sorted({name.lower() for name in _retyped(action)} & unknown):
             raise Unsupported(
-                f"what type column {name} has upstream is not known: no CREATE TABLE came, and no "
-                "row that shows it"
+                f"the upstream type of column {name} is not known: neither a CREATE TABLE nor a "
+                "row showed it"
             )
         _check_action(target, relation, table, action, described)
     indexes = _indexes(target, relation, altered, unknown, described)
@@ -273,12 +274,12 @@ def _indexes(
             if not existing:
                 continue  # nothing to drop
             raise Unsupported(
-                f"which index of {target.quote(*relation)} is upstream's {name} is not certain; "
-                f"the consumer would have called it {index_name(relation[1], name)}"
+                f"it is not certain which index of {target.quote(*relation)} is upstream's "
+                f"{name}; the consumer would have named it {index_name(relation[1], name)}"
             )
         columns = tuple(str(column) for column in index["column_names"] if column is not None)
         if len(columns) != len(index["column_names"]) or {c.lower() for c in columns} & unknown:
-            raise Unsupported(f"what the columns of index {name} are upstream is not known")
+            raise Unsupported(f"the upstream columns of index {name} are not known")
         # With such lengths it counts as one of the target's; it is only dropped, or renamed.
         indexes.append(Index(name, columns, bool(index["unique"]), lengths=(1,) * len(columns)))
     return indexes
@@ -299,8 +300,8 @@ def _check_types(evolved: Evolved, hints: Mapping[str, Column]) -> None:
         if not same:
             upstream = "unknown" if hint is None else hint.type.name
             raise Unsupported(
-                f"column {old.name} is {old.type.name} here, and {upstream} upstream: what its "
-                "values become is not certain"
+                f"column {old.name} is {old.type.name} here, and {upstream} upstream: its new "
+                "values are not certain"
             )
         if new.type.name in TEXTS and (unknown := _not_of_text(old.type, hint)):
             raise Unsupported(

@@ -211,8 +211,8 @@ def run_pending(context: DdlContext, store: Store, retries: int) -> None:
             error = Stop(
                 f"{_named(entry)} waits for an operator: {waiting.reason}; "
                 f"{'or else ' if way else ''}{_perhaps(waiting)}run your own SQL in its place by "
-                f"--ddl-run {entry.id} FILE; or once its work is done in the target, "
-                f"go on with: ticdc-consumer run CONFIG --ddl-done {entry.id}{_statement(entry)}"
+                f"--ddl-run {entry.id} FILE; or make its change in the target, then continue "
+                f"with: ticdc-consumer run CONFIG --ddl-done {entry.id}{_statement(entry)}"
             )
             raise _about_ddl(error, entry, waiting) from refusal
         if not context.target.transactional_ddl:
@@ -289,9 +289,8 @@ def _attempt(context: DdlContext, entry: LedgerEntry) -> None:
         if not isinstance(refusal, KeyTaken):
             raise
         raise KeyTaken(
-            f"{refusal}, which no two have upstream. Have the upstream's rows put in their place "
-            f"by: ticdc-consumer verify CONFIG --repair --table {entry.schema}.{entry.table}, then "
-            "start again"
+            f"{refusal}, although they are unique upstream: repair the rows by: ticdc-consumer "
+            f"verify CONFIG --repair --table {entry.schema}.{entry.table}, then start again"
         ) from refusal
 
 

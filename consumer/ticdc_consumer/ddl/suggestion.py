@@ -79,7 +79,7 @@ def way_on(context: DdlContext, entry: LedgerEntry, refusal: Stop) -> str:
         translate.work(context, entry)
     except (TicdcError, sa.exc.DBAPIError):
         return ""
-    return "; put that right in the target, then start again"
+    return "; correct that in the target, then start again"
 
 
 def _suggestion(

@@ -154,9 +154,9 @@ def _work(context: DdlContext, entry: LedgerEntry, statement: Statement) -> Alte
         case DropView():
             return views.drop(context, entry, statement)
         case RecoverTable():
-            raise Unsupported("it does not name the table that comes back")
+            raise Unsupported("it does not name the table to restore")
         case Other(_, what) if what.upper().endswith(" SEQUENCE"):
-            raise LeftOut("the target has no sequences: rows carry the values of theirs")
+            raise LeftOut("the target has no sequences: rows carry the generated values")
         case Other(_, what):
             raise Unsupported(f"{what.upper()} is not translated")
 
@@ -296,7 +296,7 @@ def _drop_schema(context: DdlContext, entry: LedgerEntry, source: str) -> Altera
     others = existing - {table for of, table in (*names, *of_schema) if of == schema}
     if others:
         raise Stop(
-            f"{target.quote(None, schema)} holds what did not come through the stream as "
+            f"{target.quote(None, schema)} holds objects that did not come through the stream as "
             f"{source}'s: {', '.join(sorted(others))}"
         )
     kind = "SCHEMA" if target.transactional_ddl else "DATABASE"
@@ -325,9 +325,9 @@ def _renamed(context: DdlContext, before: TargetName, after: TargetName) -> Alte
     target = context.target
     old, new = target.quote(*before), target.quote(*after)
     as_after = (
-        f"{old} is to become {new}, but only the latter exists; undo that by "
-        f"RENAME TABLE {new} TO {old}, and start again; if it is another table than the one that "
-        "was to be renamed, put its rows right afterwards by verify --repair"
+        f"{old} is to become {new}, but only the latter exists; undo that by RENAME TABLE {new} "
+        f"TO {old}, and start again; if it is not the table to be renamed, repair its rows "
+        "afterwards by verify --repair"
     )
     return Alteration(as_after=as_after, evidence=target.evidence(after))
 

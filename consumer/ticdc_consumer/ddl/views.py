@@ -173,8 +173,7 @@ def _in_the_way(target: Target, name: TargetName, refusal: Unsupported) -> ViewI
             f"the view {view} is in the way, and could not be created again after it: {refusal}"
         )
     return ViewInTheWay(
-        f"the view {view} might show something else than upstream's after it: drop it first "
-        f"({refusal})"
+        f"the view {view} may differ from the upstream's after this DDL: drop it first ({refusal})"
     )
 
 

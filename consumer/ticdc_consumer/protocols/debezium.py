@@ -76,7 +76,7 @@ def _loss(table: Table, column: Column, rules: frozenset[str]) -> str | None:
             "sends other dates for 0000-00-00 and the like, and for years below 100: use "
             "canal-json; or, if upstream's sql_mode refuses such dates (NO_ZERO_DATE, "
             "NO_ZERO_IN_DATE; years below 100 are never refused), and this finds no row there: "
-            f"{_other_dates(table, column)}, trust in that by "
+            f"{_other_dates(table, column)}, confirm that by "
             f'[target] rules = ["{CALENDAR_DATES}"]'
         )
     if kind in ("enum", "set") and "" in column.type.elements:

@@ -42,7 +42,7 @@ def _check_settings(options: Settings) -> None:
         raise Usage(
             "target.rules lacks literal-defaults: debezium-avro sends a column's DEFAULT for its "
             "NULL, and nothing shows a DEFAULT that is an expression, such as (UUID()); if no "
-            "nullable column upstream has one, trust in that by [target] rules = "
+            "nullable column upstream has one, confirm that by [target] rules = "
             f'["{LITERAL_DEFAULTS}"], else use canal-json'
         )
 

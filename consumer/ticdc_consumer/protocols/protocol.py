@@ -89,7 +89,7 @@ class WireProtocol:
 
     format: Format[Any] | None = None
     """How Kafka's messages are decoded and, to complete large rows, encoded; None: the protocol is
-    one of files."""
+    for files."""
     format_options: Callable[[ReadSettings], Any] = _no_options
     """The format's own options."""
     decoder_with_schemas: Callable[[Any, Iterable[Table]], RecordDecoder] | None = None
@@ -158,7 +158,8 @@ def require_registry(options: Settings) -> None:
     """Raises `Usage` unless the settings name a registry."""
     if "url" not in options.registry:
         raise Usage(
-            f"registry.url is not set: {options.protocol}'s messages name schemas that it has"
+            f"registry.url is not set: {options.protocol}'s messages refer to schemas in the "
+            "registry"
         )
 
 
@@ -175,10 +176,10 @@ def check_ts(event: Event | Waiting, latest: int) -> None:
         if ts <= 0:
             raise Stop(f"{what} {ts} is not positive")
         raise Stop(
-            f"{what} {ts} lies too far in the future: it is after {moment(latest):%Y-%m-%d %H:%M} "
-            "UTC. If this machine's clock is behind, set it right and start again; else the "
-            "message is broken, and to believe it would have rows dropped: send the changefeed "
-            f"into a new topic, set [kafka] topics to it, and {LOAD_ANEW}"
+            f"{what} {ts} lies too far in the future: it is after "
+            f"{moment(latest):%Y-%m-%d %H:%M} UTC. If this machine's clock is behind, correct it "
+            "and start again; else the message is wrong, and to apply it would drop rows: send "
+            f"the changefeed to a new topic, set [kafka] topics to it, and {LOAD_ANEW}"
         )
 
 

@@ -172,7 +172,7 @@ class Receiver(Protocol[ProgressT]):
         """Whether the filter lets the table pass."""
 
     def reads(self, name: tuple[str, str]) -> bool:
-        """Whether it takes the table's rows; those of one that is set aside are read later."""
+        """Whether it takes the table's rows; those of one that is quarantined are read later."""
 
     def feed(
         self, progress: ProgressT, key: bytes | None, value: bytes | None, offset: int, time: int

@@ -102,8 +102,8 @@ def gaps_before_snapshot(
         elif record.time >= bound:
             yield _gap(
                 topic_partition,
-                f"begins at offset {begin}, whose record is not older than the snapshot {from_ts} "
-                f"by limits.clock_skew: rows may be lost; take a newer one, or {_LOAD}",
+                f"begins at offset {begin}, whose record is not older than the snapshot "
+                f"{from_ts} by limits.clock_skew: rows may be lost; use a newer one, or {_LOAD}",
             )
 
 
@@ -143,7 +143,7 @@ def _gaps_of(
     if restart.topic_id and topic_id and restart.topic_id != topic_id:
         yield Gap(
             f"topic {topic}",
-            f"was deleted and recreated: its offsets mean nothing any more; {LOAD_ANEW}",
+            f"was deleted and recreated: its old offsets are no longer valid; {LOAD_ANEW}",
             topic_partition,
         )
     elif begin > offset:

@@ -192,8 +192,8 @@ class KnownTables:
     def changed(
         self, changes: Mapping[TableName, Definition | None], noted: Iterable[TableName] = ()
     ) -> "KnownTables":
-        """With these definitions in place of those of the same names, None for one less. Of the
-        tables `noted`, which are among those, no more is known from now on than where they go."""
+        """Returns a copy with these definitions replaced (None removes one). Of the tables `noted`,
+        which are among them, the copy knows only the destination."""
         by_name = dict(self.by_name)
         spellings, children = dict(self._spellings), dict(self._children)
         destinations, sharing = dict(self.destinations), dict(self._sharing)
@@ -267,7 +267,7 @@ class Definitions(Mapping[TableName, Table]):
         return [name for name in self if name[0] == schema]
 
     def changed(self, changes: Mapping[TableName, Table | None]) -> "Definitions":
-        """With these tables in place of those of the same names, None for one less."""
+        """Returns a copy with these tables replaced (None removes one)."""
         stored = {n: None if t is None else Definition.of(t, "applied") for n, t in changes.items()}
         return Definitions(self._known.changed(stored))
 

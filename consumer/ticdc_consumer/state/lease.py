@@ -149,12 +149,12 @@ class Lease:
             try:
                 return self._target.reconnect()
             except (Away, Retry) as error:
-                self._monitor.retries(error, "target away")
+                self._monitor.retries(error, "target unreachable")
                 if self.gives_up():
                     raise Away(str(error)) from error
                 if time.monotonic() - warned >= WARNING_INTERVAL:
                     warned = time.monotonic()
-                    event = {"event": "target_is_away", "reason": str(error)}
+                    event = {"event": "target_is_unreachable", "reason": str(error)}
                     logger.warning("waiting for the target: %s", error, extra=event)
             sleep(PAUSE)
 

@@ -141,10 +141,10 @@ class Ledger(Protocol):
         """The dropped tables that are still stored, the oldest first."""
 
     def add_dropped(self, table: DroppedTable) -> None:
-        """Notes a table that was set aside."""
+        """Notes a table that was quarantined."""
 
     def remove_dropped(self, table: DroppedTable) -> None:
-        """Notes that a table is set aside no more. Raises `Fenced` if another consumer took
+        """Notes that a table is quarantined no more. Raises `Fenced` if another consumer took
         over."""
 
     def writes(self) -> int:
@@ -164,7 +164,7 @@ class Entries:
         return cls({}, {}, {}).changed(sorted(entries, key=lambda entry: entry.order))
 
     def changed(self, entries: Iterable[LedgerEntry]) -> "Entries":
-        """With these, in place of those of the same (commit_ts, seq)."""
+        """Returns a copy with these entries, replacing those of the same (commit_ts, seq)."""
         every, pending = dict(self.by_order), dict(self.pending)
         others = dict(self.of_schemas_and_views)
         for entry in entries:

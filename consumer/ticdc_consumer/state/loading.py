@@ -284,6 +284,6 @@ def require_loaded(target: Target, changefeed: str) -> None:
     if progress is not None and not progress.beside:
         raise Stop(
             f"changefeed {changefeed} is being loaded as of {progress.snapshot_ts}: {progress}; "
-            "go on with: ticdc-consumer load CONFIG; or start over by: ticdc-consumer forget "
+            "continue with: ticdc-consumer load CONFIG; or start over by: ticdc-consumer forget "
             "CONFIG, then: ticdc-consumer load CONFIG --replace"
         )

@@ -62,10 +62,10 @@ class OtherChangefeeds:
     def _refusal(self, name: TableName, theirs: TargetName, row: Any) -> Shared:
         return Shared(
             f"{'.'.join(name)} goes to {self._target.quote(*theirs)}, and so does "
-            f"{row.schema}.{row.table} of changefeed {row.changefeed}: in one of the two, send it "
-            "elsewhere by [tables] route, or leave it out by [tables] filter; or, if changefeed "
-            f"{row.changefeed} is not to go on, end it with its own configuration: ticdc-consumer "
-            "forget CONFIG"
+            f"{row.schema}.{row.table} of changefeed {row.changefeed}: in one of the two, send "
+            "it elsewhere by [tables] route, or leave it out by [tables] filter; or, if "
+            f"changefeed {row.changefeed} is no longer needed, end it with its own "
+            "configuration: ticdc-consumer forget CONFIG"
         )
 
     def _others(self) -> bool:

@@ -1,8 +1,8 @@
-"""Tables that are set aside: the rows of `ticdc_quarantine`.
+"""Tables that are quarantined: the rows of `ticdc_quarantine`.
 
 What cannot be applied keeps its table back, and not the others. From then on the table equals the
 upstream at an R of its own; with it the positions are kept from which its log must be read again.
-A row is written when the table is set aside, moves with each cut of a release, and goes with the
+A row is written when the table is quarantined, moves with each cut of a release, and goes with the
 last of them.
 """
 
@@ -24,7 +24,7 @@ from ticdc_consumer.targets.target import Target
 @dataclass(frozen=True, slots=True)
 class SetAside:
     """An upstream table that equals the upstream at `resolved_ts`. `positions` and `mark_time` are
-    of that R, as in `Checkpoint`; `since` is when it was set aside, in seconds since 1970,
+    of that R, as in `Checkpoint`; `since` is when it was quarantined, in seconds since 1970,
     `waiting` about how many row changes have come since, `cause` what could not be applied, and
     where."""
 
@@ -39,7 +39,7 @@ class SetAside:
 
     @classmethod
     def of(cls, name: TableName, state: Checkpoint, cause: str) -> "SetAside":
-        """A table that is set aside now, by a consumer at `state`."""
+        """A table that is quarantined now, by a consumer at `state`."""
         return cls(*name, state.resolved_ts, state.mark_time, state.positions, time.time(), cause)
 
     @property
@@ -67,7 +67,7 @@ class SetAside:
 
 
 class Quarantine:
-    """What the target holds of a changefeed's tables that are set aside. Writes belong into
+    """What the target holds of a changefeed's tables that are quarantined. Writes belong into
     `target.transaction()`, after the checkpoint was locked."""
 
     def __init__(self, target: Target, changefeed: str) -> None:
@@ -85,7 +85,7 @@ class Quarantine:
         return [_set_aside(row) for row in rows]
 
     def get(self, name: TableName) -> SetAside | None:
-        """A table, if it is set aside."""
+        """A table, if it is quarantined."""
         with self._target.errors():
             row = self._run(sa.select(QUARANTINE).where(*self._of(name))).one_or_none()
         return None if row is None else _set_aside(row)
@@ -96,15 +96,15 @@ class Quarantine:
         self._run(sa.insert(QUARANTINE).values(changefeed=self._changefeed, **values))
 
     def count(self, waiting: Mapping[TableName, int]) -> None:
-        """Adds the row changes that have come for the tables that are set aside. Raises `Fenced` if
-        one no longer is: the rows that were left out would belong into the cut."""
+        """Adds the row changes that have come for the tables that are quarantined. Raises `Fenced`
+        if one no longer is: the rows that were left out would belong into the cut."""
         for name, more in waiting.items():
             counted = QUARANTINE.c.waiting + more
             statement = sa.update(QUARANTINE).where(*self._of(name)).values(waiting=counted)
             if self._run(statement).rowcount != 1:
                 raise Fenced(
-                    f"{'.'.join(name)} is no longer set aside: was the target restored, or its "
-                    "row in the table of those set aside deleted?"
+                    f"{'.'.join(name)} is no longer quarantined: was the target restored, or its "
+                    "row in ticdc_quarantine deleted?"
                 )
 
     def move(self, old: SetAside, new: SetAside) -> None:
@@ -118,7 +118,7 @@ class Quarantine:
 
     def _one(self, table: SetAside, rows: int) -> None:
         if rows != 1:
-            raise Fenced(f"{table.schema}.{table.table}: something else released it")
+            raise Fenced(f"{table.schema}.{table.table}: another client released it")
 
     def _of(self, name: TableName) -> tuple[sa.ColumnElement[bool], ...]:
         return self._mine, QUARANTINE.c.schema == name[0], QUARANTINE.c.table == name[1]
@@ -157,9 +157,9 @@ def _set_aside(row: Any) -> SetAside:
 
 
 def named(tables: Sequence[SetAside], text: str) -> SetAside:
-    """The table that a user means. Raises `Stop` if it is not set aside."""
+    """The table that a user means. Raises `Stop` if it is not quarantined."""
     for table in tables:
         if text == f"{table.schema}.{table.table}":
             return table
     known = ", ".join(f"{table.schema}.{table.table}" for table in tables)
-    raise Stop(f"{text} is not set aside; {f'these are: {known}' if known else 'no table is'}")
+    raise Stop(f"{text} is not quarantined; {f'these are: {known}' if known else 'no table is'}")

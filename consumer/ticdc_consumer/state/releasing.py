@@ -1,4 +1,4 @@
-"""The state of a table that is set aside, while its log is read up to the changefeed's R."""
+"""The state of a table that is quarantined, while its log is read up to the changefeed's R."""
 
 from typing import Literal
 

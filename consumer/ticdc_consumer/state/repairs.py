@@ -74,7 +74,7 @@ class RepairState:
     def __str__(self) -> str:
         reason, rows = f": {self.reason}" if self.reason else "", counted(self.rows, "row")
         if self.state == "done":
-            return f"{rows} put right at R = {with_time(self.resolved_ts)}{reason}"
+            return f"{rows} repaired at R = {with_time(self.resolved_ts)}{reason}"
         return f"{rows} waiting for a cut of the consumer{reason}"
 
     def to_json(self) -> dict[str, object]:

@@ -193,7 +193,7 @@ QUARANTINE = sa.Table(
     sa.Column("waiting", sa.BigInteger, nullable=False),
     sa.Column("cause", LongText, nullable=False),
 )
-"""A table that is set aside (`quarantine.py`): its R, and from where its log is needed."""
+"""A table that is quarantined (`quarantine.py`): its R, and from where its log is needed."""
 
 VERSION_0 = (CHECKPOINT, OFFSET, LEDGER, DEFINITION, SCHEMA, KEPT)
 """The tables of the releases before `ticdc_state`."""

@@ -66,14 +66,14 @@ def _way_on(changed: Collection[str], snapshot_ts: int) -> str:
     """How to go on with the settings as they are now."""
     if "time_zone" in changed:
         # The rows that are there have, or those that come get, the times of another zone.
-        return f"or, to go on with them, {LOAD_ANEW}"
+        return f"or, to continue with them, {LOAD_ANEW}"
     wider = ""
     if changed == {"filter"}:
         wider = (
             "if the filter was only widened, load the new tables: ticdc-consumer load "
             "CONFIG --table SCHEMA.TABLE; "
         )
-    needs = ["`ticdc-consumer status CONFIG` shows no DDL pending and no table set aside"]
+    needs = ["`ticdc-consumer status CONFIG` shows no pending DDL and no quarantined table"]
     if _SELECTION.intersection(changed):
         needs.append(
             "tables that are new to the target hold the upstream's rows of "
@@ -82,7 +82,7 @@ def _way_on(changed: Collection[str], snapshot_ts: int) -> str:
     if not _SELECTION.issuperset(changed):
         needs.append(f"the new changefeed's start-ts is {snapshot_ts} or less")
     return (
-        f"{wider}or, to go on with them, first: ticdc-consumer forget CONFIG, then: "
+        f"{wider}or, to continue with them, first: ticdc-consumer forget CONFIG, then: "
         f"ticdc-consumer run CONFIG --from-ts {snapshot_ts}; only if {', and '.join(needs)}; "
         f"else {LOAD_ANEW}"
     )

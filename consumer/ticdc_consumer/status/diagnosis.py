@@ -110,7 +110,7 @@ def _else_known(
     connected: bool, of_lock: _Look[tuple[Blocker, ...]] | None, of_source: _Look[SourceFacts]
 ) -> tuple[str, ...]:
     """Of a target that does not answer."""
-    lines = ["it took the connection" if connected else "no connection has come about"]
+    lines = ["the server accepted the connection" if connected else "no connection was established"]
     for blocker in (of_lock.answer if of_lock else None) or ():
         lines += [f"the query waits for {blocker.text}", *blocker.details]
     busy, cores = os.getloadavg()[0], os.cpu_count() or 1

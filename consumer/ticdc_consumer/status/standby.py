@@ -102,7 +102,7 @@ def wait_for_leader_to_go(
                         return True
                     monitor.recovered()
                 except (Away, Retry) as error:
-                    monitor.retries(error, "target away")
+                    monitor.retries(error, "target unreachable")
                     _close(target)
                     target = None
                 until(gives_up, PAUSE, pause=0.1)

@@ -39,7 +39,7 @@ def to_json(status: Status) -> str:
                 }
                 for position in status.positions
             ],
-            "set_aside": [_set_aside_json(table) for table in status.set_aside],
+            "quarantined": [_set_aside_json(table) for table in status.set_aside],
             "pending_ddl": [_pending_json(status, entry) for entry in status.pending],
             "skipped_ddl": [_json_of(entry, "reason") for entry in status.skipped],
             "counters": dict(status.counters),
@@ -141,7 +141,7 @@ def rows_of(status: Status, config: str) -> Iterator[tuple[str, str]]:
     for waiting in status.set_aside:
         name = f"{waiting.schema}.{waiting.table}"
         stands = f"waits at R {with_time(waiting.resolved_ts)}"
-        yield "set aside", f"{name} {stands} with {counted(waiting.waiting, 'change')}"
+        yield "quarantined", f"{name} {stands} with {counted(waiting.waiting, 'change')}"
         yield "  because", waiting.cause
         yield "  once fixed", RELEASE.format(config=config, table=name)
         yield "  or instead", LOAD_INSTEAD.format(config=config, table=name)
@@ -209,7 +209,7 @@ def described(stored: StoredActivity) -> str:
     if stored.running:
         return f"running as {activity.who}: {activity.sentence}"
     if stored.silent is not None:
-        return f"no sign for {age}, but a consumer lives; the last was {activity.who}"
+        return f"no sign for {age}, but a consumer is alive; the last sign was from {activity.who}"
     if activity.stage == "stopped":
         ended = "stopped by an error" if activity.detail else "ended without an error"
         return f"none is running: {activity.who} {ended} {age} ago"

@@ -145,8 +145,8 @@ def _names() -> list[str]:
 
 
 def import_target(url: str) -> None:
-    """What `open_target` would import: that takes seconds on a busy machine. What is missing is for
-    `open_target` to say."""
+    """Imports the modules that `open_target` needs, which takes seconds on a busy machine. Missing
+    drivers are reported by `open_target`."""
     import sqlalchemy as sa
 
     with suppress(sa.exc.ArgumentError, ModuleNotFoundError, Usage):

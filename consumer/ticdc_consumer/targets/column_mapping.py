@@ -114,8 +114,8 @@ def _mapped(
     if existing is None:
         if column.generated != "virtual":
             raise Stop(
-                f"{name}.{column.name}: the target table has no such column; add it there with the "
-                "upstream's type, have its values loaded: ticdc-consumer load CONFIG --table "
+                f"{name}.{column.name}: the target table has no such column; add it there with "
+                "the upstream's type, load its values: ticdc-consumer load CONFIG --table "
                 f"{name}, then start again"
             )
         return _Placed(column, column.type, None, SKIP)
@@ -218,9 +218,9 @@ def _coarse(
                 continue
             if rules.merges(existing.collation, each.type_):
                 yield Stop(
-                    f"{name}.{each.column.name}: collation {existing.collation} of the unique key "
-                    f"{unique.name} takes keys for equal that upstream holds apart; give the "
-                    f"column the collation {rules.finer(each.type_)}, then start again"
+                    f"{name}.{each.column.name}: collation {existing.collation} of the unique "
+                    f"key {unique.name} treats keys as equal that the upstream distinguishes; "
+                    f"give the column the collation {rules.finer(each.type_)}, then start again"
                 )
 
 

@@ -585,7 +585,7 @@ class Target(ABC):
     def copy_structure(self, table: TargetName, copy: TargetName, key: Sequence[str]) -> list[str]:
         """Creates `copy` with the columns and keys of `table`, of which the quoted `key` is one;
         nothing if it is there. Raises `Stop`."""
-        raise Stop(f"{self.dialect}: no table can be loaded beside the one in use here")
+        raise Stop(f"{self.dialect}: this target cannot load a table next to the one in use")
 
     def hindrances(self, table: TargetName, but_keys: bool = False) -> list[str]:
         """What another table of this name would not have: foreign keys, triggers, ...; with
@@ -608,7 +608,7 @@ class Target(ABC):
     def replace_tables(self, moves: Sequence[tuple[TargetName, TargetName]]) -> list[str]:
         """Puts each copy, the second, in the place of its table. Where DDL is not transactional,
         one statement does it for all, and what is done already is left out. Raises `Stop`."""
-        raise Stop(f"{self.dialect}: no table can take the place of another here")
+        raise Stop(f"{self.dialect}: this target cannot replace one table by another")
 
     @abstractmethod
     def rename_table(self, old: TargetName, new: TargetName, definition: Table | None) -> list[str]:

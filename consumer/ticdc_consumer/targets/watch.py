@@ -41,8 +41,8 @@ def _watch(target: Target, ended: Event) -> None:
         elif waited >= due:
             due = waited + WARNING_INTERVAL
             logger.warning(
-                "waiting for the target: it has not answered for %s; see there what its session "
-                "waits for: a lock, room on the disk, a DDL of a large table",
+                "waiting for the target: it has not answered for %s; check there what its "
+                "session waits for: a lock, disk space, a DDL of a large table",
                 duration(waited),
                 extra={"event": "target_is_silent", "seconds": waited},
             )

@@ -170,7 +170,7 @@ class FromDump:
     def require(self, at: int | None) -> int | None:
         dumped = dumped_at(self._files())
         if at not in (None, dumped):
-            raise Stop(f"[source] dump is of {dumped}: leave --at {at} out, or dump anew")
+            raise Stop(f"[source] dump is of {dumped}: leave --at {at} out, or dump again")
         return dumped
 
     def snapshot(self, at: int | None) -> int:
@@ -226,7 +226,9 @@ class _DumpReader:
         self._reader.close()
 
 
-_BEGUN = "the load was begun from {}: {} to go on, or give it up by: ticdc-consumer forget CONFIG"
+_BEGUN = (
+    "the load was begun from {}: {} to continue, or give it up by: ticdc-consumer forget CONFIG"
+)
 
 
 def full_chunks(pending: Iterable[StoredChunk], size: int) -> float:

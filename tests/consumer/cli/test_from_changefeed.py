@@ -326,7 +326,7 @@ def test_the_open_api_is_asked(tmp_path: Path, ticdc: str) -> None:
     ("url", "message"),
     [
         ("{}/other", "answers 404"),
-        ("{}/none", "answers no changefeed"),
+        ("{}/none", "does not return a changefeed"),
         ("http://127.0.0.1:1/api/v2/changefeeds/a", "does not answer: "),
         ("http://u:canary@h/api", "without a user"),
         ("http://[canary/api", "is not a URI"),

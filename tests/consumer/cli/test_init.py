@@ -76,7 +76,7 @@ WRONG = [
     ({"brokers": "localhost"}, "--brokers must be an address with a port"),
     ({"topics": "a b"}, "--topics has 'a b', which is not a valid topic name"),
     ({"protocol": "canal-jsn"}, "did you mean canal-json?"),
-    ({"protocol": "csv"}, "csv is one of files"),
+    ({"protocol": "csv"}, "csv is for files"),
     ({"target": "postgres://h/d"}, "did you mean postgresql?"),
     ({"target": "postgresql://h"}, "must name a database"),
     ({"target": "postgresql://h/d?sslpassword=x"}, "has a secret among its parameters"),

@@ -9,7 +9,8 @@ from ticdc_consumer.cli import main
 def test_a_section_is_listed_with_types_and_defaults(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["settings", "target.apply"]) == 0
     assert capsys.readouterr().out == (
-        'target.apply\n    net or transactions\n    net | transactions; default "net"\n'
+        "target.apply\n    net: one transaction per cut, with each row's final state; "
+        'transactions: one per upstream transaction\n    net | transactions; default "net"\n'
     )
 
 
@@ -21,7 +22,7 @@ def test_all_are_one_document_for_programs(capsys: pytest.CaptureFixture[str]) -
     assert by_name["limits.retries"] == {
         "name": "limits.retries",
         "type": "number, 1 or more",
-        "help": "how often an epoch is tried again",
+        "help": "how often an epoch is retried",
         "default": "8",
         "required": False,
         "allowed": [],

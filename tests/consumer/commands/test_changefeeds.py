@@ -23,7 +23,7 @@ def test_one_that_stands_at_r_says_where_to_go_on(sqlite_url: str) -> None:
         (
             True,
             'its first load was not complete, so there is no R at which "accounts" equal the '
-            "upstream's: begin anew by: ticdc-consumer load CONFIG --replace",
+            "upstream's: start again by: ticdc-consumer load CONFIG --replace",
         ),
     ],
 )

@@ -35,7 +35,7 @@ def test_each_client_is_given_the_function_that_oauth_cb_names() -> None:
     ],
 )
 def test_an_oauth_cb_that_names_no_function_is_wrong_usage(name: str, reason: str) -> None:
-    with pytest.raises(Usage, match=f"kafka.oauth_cb names no function: .*{reason}"):
+    with pytest.raises(Usage, match=f"kafka.oauth_cb does not name a function: .*{reason}"):
         with_functions({"oauth_cb": name})
-    with pytest.raises(Usage, match=r"kafka\.oauth_cb names no function"):
+    with pytest.raises(Usage, match=r"kafka\.oauth_cb does not name a function"):
         Settings.of({**SETTINGS, "kafka.oauth_cb": name})

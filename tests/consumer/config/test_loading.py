@@ -225,7 +225,7 @@ NOT_STORED = [
     ("storage.column_selectors=[1]", "storage.column_selectors must be a list of tables, such as"),
     (
         "storage.column_selectors=[{matchers = []}]",
-        "storage.column_selectors has an entry that cannot be: unknown key of a column selector",
+        "storage.column_selectors has an invalid entry: unknown key of a column selector",
     ),
     ("storage.url=s3://bucket?key=x", "storage.url must be a prefix without parameters"),
     ("storage.date_separator=week", "storage.date_separator must be none or year or month or day"),
@@ -433,8 +433,8 @@ REFUSED = [
     ("source.dump=s3://b?key=x", "source.dump must be a prefix without parameters"),
     ("source.dump_time_zone=SYSTEM", "source.dump_time_zone must be a zone's name"),
     ("source.dump_csv.separator=x", "'separator', which is not one of csv-separator, csv-del"),
-    ("source.dump_csv.csv-separator=::", "csv-separator must be one ASCII character that no num"),
-    ("source.dump_csv.csv-delimiter=n", "csv-delimiter must be one ASCII character that no numb"),
+    ("source.dump_csv.csv-separator=::", "csv-separator must be one ASCII character that occurs"),
+    ("source.dump_csv.csv-delimiter=n", "csv-delimiter must be one ASCII character that occurs"),
     ("source.dump_csv.csv-separator=", "csv-separator must neither be empty nor csv-delimiter"),
     ('source.dump_csv.csv-separator="', "csv-separator must neither be empty nor csv-delimiter"),
     (
@@ -452,9 +452,12 @@ REFUSED = [
         "target.rules has 'zero-dates', which is not one of "
         "calendar-dates, literal-defaults, same-collations, vector-as-text, zero-date-as-null",
     ),
-    ("protocol=debezium-avro", "registry.url is not set: debezium-avro's messages name schemas"),
+    (
+        "protocol=debezium-avro",
+        "registry.url is not set: debezium-avro's messages refer to schemas",
+    ),
     ("protocol=maxwell", "use canal-json, enable-tidb-extension=true"),
-    ("protocol=avro", "registry.url is not set: avro's messages name schemas that it has"),
+    ("protocol=avro", "registry.url is not set: avro's messages refer to schemas in the registry"),
     ("tables.filter=shop", "tables.filter has a wrong rule: no '.' between schema and table"),
     (
         "tables.at_least_once=log",

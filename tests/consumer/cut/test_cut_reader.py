@@ -220,7 +220,7 @@ def test_a_cut_ends_before_a_ddl_of_a_waiting_table_and_another(
 def test_a_ddl_of_a_waiting_table_and_another_stops_if_next(reader: Reader) -> None:
     reader.set_aside = frozenset({("shop", "items")})
     seen = SeenDdl(Ddl("shop", "a", "RENAME TABLE shop.items TO shop.a", 5), "orders", 0)
-    with pytest.raises(Stop, match="release it before"):
+    with pytest.raises(Stop, match="release the table first"):
         reader._before_joined(5, 9, [seen])
 
 

@@ -24,7 +24,7 @@ STALE = [
     ("another statement", Ddl("shop", "t", "DROP TABLE t", 40), True),
     ("another commit_ts", Ddl("shop", "t", "TRUNCATE TABLE t", 41), True),
     ("another table", Ddl("shop", "u", "TRUNCATE TABLE t", 40), True),
-    ("one of a table that is set aside", Ddl("shop", "aside", "DROP TABLE aside", 41), False),
+    ("one of a table that is quarantined", Ddl("shop", "aside", "DROP TABLE aside", 41), False),
 ]
 
 

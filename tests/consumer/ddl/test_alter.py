@@ -148,8 +148,8 @@ def test_a_table_that_is_neither_as_before_nor_as_after_stops(
         with pytest.raises(Stop) as stop:
             run_pending(here)
         assert (
-            "is neither as before nor as after: column owner was varchar(20) utf8mb4_bin before, "
-            "is varchar(40) utf8mb4_bin after, and is now varchar(30)"
+            "matches neither its state before the DDL nor after it: column owner was varchar(20) "
+            "utf8mb4_bin before, is varchar(40) utf8mb4_bin after, and is now varchar(30)"
         ) in str(stop.value)
 
 
@@ -234,7 +234,7 @@ def test_drop_database_stops_where_a_user_has_tables_in_it(postgresql_url: str) 
         with target.transaction():
             here.store.ledger.add([dropped])
         with pytest.raises(
-            Stop, match="holds what did not come through the stream as more's: mine"
+            Stop, match="holds objects that did not come through the stream as more's: mine"
         ):
             ddl.run_pending(context, here.store, retries=1)
         assert target.describe("more", "log") is not None

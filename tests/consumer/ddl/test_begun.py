@@ -152,7 +152,7 @@ def test_what_cannot_be_undone_waits_for_a_person(url: str, first: str, action: 
         here = known_bank(target)
         run(target, first)
         send(here, f"ALTER TABLE accounts {action}")
-        with pytest.raises(Stop, match="make the table as it was before, with the rows of then"):
+        with pytest.raises(Stop, match="restore the table and its rows as they were before it"):
             pending(here)
         assert here.store.ledger.pending()
 
@@ -182,7 +182,7 @@ def test_a_table_in_the_way_of_what_is_set_aside_stops(url: str) -> None:
         aside = target.quote(*place(target, "ticdc_dropped_199_1"))
         run(target, f"CREATE TABLE {aside} LIKE {{t}}")
         send(here, "TRUNCATE TABLE accounts")
-        with pytest.raises(Stop, match=r"which exists; drop the latter, and start again"):
+        with pytest.raises(Stop, match=r"exists already; drop it, and start again"):
             pending(here)
         assert rows(target, "id, owner") == BEFORE
         run(target, f"DROP TABLE {aside}")

@@ -120,7 +120,7 @@ def test_what_was_not_set_aside_waits_for_an_operator(target_url: str) -> None:
     with opened(target_url) as target:
         here = keeping(target)
         here.store.ledger.keep_dropped = 0
-        with pytest.raises(Stop, match=r"accounts was not set aside.*keep_dropped"):
+        with pytest.raises(Stop, match=r"accounts was not kept.*keep_dropped"):
             run(here, ("DROP TABLE accounts", "accounts"), ("RECOVER TABLE accounts", "accounts"))
 
 

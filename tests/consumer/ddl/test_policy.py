@@ -140,7 +140,7 @@ def test_a_sequence_is_left_out_and_told_whatever_the_policy_is(
         run_pending(here, Policy("stop"))
         (skipped,) = here.store.ledger.entries()
         assert skipped.state == "skipped"
-        assert skipped.reason == "the target has no sequences: rows carry the values of theirs"
+        assert skipped.reason == "the target has no sequences: rows carry the generated values"
 
 
 def apply_with(here: Bank, settings: Settings, entries: list[LedgerEntry]) -> None:

@@ -1,4 +1,4 @@
-"""How a DDL stands to the tables that are set aside."""
+"""How a DDL stands to the tables that are quarantined."""
 
 import pytest
 from ticdc_consumer.ddl.quarantined import relation

@@ -134,14 +134,14 @@ REFUSED: list[tuple[str, str, Table | None, str, str]] = [
         "",
         None,
         "MODIFY owner TEXT",
-        "what type column owner has upstream is not known",
+        "the upstream type of column owner is not known",
     ),
     (
         "sqlite postgresql",
         "",
         None,
         "ADD KEY k (owner)",
-        "what type column owner has upstream is not known",
+        "the upstream type of column owner is not known",
     ),
     (
         "postgresql",
@@ -155,7 +155,7 @@ REFUSED: list[tuple[str, str, Table | None, str, str]] = [
         "CREATE UNIQUE INDEX mine ON accounts (owner)",
         ROWS,
         "DROP INDEX theirs",
-        "is upstream's theirs is not certain; the consumer would have called it accounts_theirs_",
+        "is upstream's theirs; the consumer would have named it accounts_theirs_",
     ),
     (
         "postgresql",
@@ -211,14 +211,14 @@ REFUSED: list[tuple[str, str, Table | None, str, str]] = [
         "ALTER TABLE accounts ADD COLUMN extra INT",
         ROWS,
         "ADD COLUMN IF NOT EXISTS extra INT DEFAULT 7",
-        "already; what its rows hold is not certain",
+        "already; the values in its rows are not certain",
     ),
     (
         "sqlite postgresql",
         "",
         Table("bank", "accounts", (ID, Column("owner", ColumnType("enum")))),
         "MODIFY owner ENUM('b', 'a')",
-        "what type column owner has upstream is not known",
+        "the upstream type of column owner is not known",
     ),
 ]
 

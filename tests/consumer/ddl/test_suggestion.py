@@ -20,8 +20,8 @@ ADDED = "ALTER TABLE accounts ADD COLUMN n INT DEFAULT (1 + 1)"
 REBUILT = "ALTER TABLE accounts ADD COLUMN n INT NOT NULL DEFAULT (1 + 1)"
 VIEW = "CREATE VIEW v AS SELECT id FROM accounts"
 REPAIR = (
-    "(this may give rows other values than TiDB has; once the run has caught up, correct them "
-    "with [source] upstream: ticdc-consumer verify CONFIG --repair --table bank.accounts)"
+    "(rows may then differ from TiDB's; once the run has caught up, repair them from [source] "
+    "upstream: ticdc-consumer verify CONFIG --repair --table bank.accounts)"
 )
 
 
@@ -84,7 +84,7 @@ def test_a_statement_that_the_target_refuses_is_not_suggested(
 def test_what_the_target_refused_runs_once_that_is_put_right(target_url: str) -> None:
     with opened(target_url) as target:
         here, said = stopped(target, "TRUNCATE TABLE accounts", "DROP TABLE {t}")
-        assert "; put that right in the target, then start again; or else run your own SQL" in said
+        assert "; correct that in the target, then start again; or else run your own SQL" in said
         run(target, ["CREATE TABLE {t} (id INTEGER PRIMARY KEY)"])
         ddl.run_pending(here.ddl_context, here.store, retries=1)
 
@@ -95,7 +95,7 @@ def test_a_key_that_is_taken_says_by_itself_how_to_go_on(target_url: str) -> Non
             target, "ALTER TABLE accounts ADD UNIQUE KEY k (owner)", "UPDATE {t} SET owner = 'same'"
         )
         assert "--repair --table bank.accounts, then start again; run your own SQL" in said
-        assert "put that right" not in said
+        assert "correct that" not in said
 
 
 def test_values_that_the_upstream_has_are_read_there_first(target_url: str) -> None:
@@ -116,7 +116,7 @@ def test_nothing_is_suggested_while_the_upstream_is_only_away(target_url: str) -
         with pytest.raises(Stop) as stop:
             ddl.run_pending(replace(here.ddl_context, snapshot_of=away), here.store, retries=1)
         assert "; start again when it answers; run your own SQL in its place" in str(stop.value)
-        assert "put that right" not in str(stop.value)
+        assert "correct that" not in str(stop.value)
 
 
 def test_a_schema_that_is_missing_is_to_be_created(postgresql_url: str) -> None:

@@ -81,7 +81,7 @@ def test_rows_wait_only_for_a_table_that_is_set_aside(target_url: str) -> None:
             with target.transaction():
                 store.quarantine.count({name: more})
         assert [each.waiting for each in store.quarantine.tables()] == [3]
-        with pytest.raises(Fenced, match=r"s\.u is no longer set aside"), target.transaction():
+        with pytest.raises(Fenced, match=r"s\.u is no longer quarantined"), target.transaction():
             store.quarantine.count({name: 1, ("s", "u"): 0})
         assert [each.waiting for each in store.quarantine.tables()] == [3]
 

@@ -130,7 +130,7 @@ def test_it_tells_where_the_target_stands(target: Target, target_url: str) -> No
         "counters": {},
         "loading": None,
         "repair": None,
-        "set_aside": [],
+        "quarantined": [],
         "tables": [],
         "consumer": None,
         "at_least_once": ["shop.log"],

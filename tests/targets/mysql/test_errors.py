@@ -48,29 +48,29 @@ ERRORS = [
         1366,
         "Incorrect integer value: 'for column 'x' at row 7' for column 'n' at row 1",
         Stop,
-        "shop.item.n: a value that is not of the column's type (error 1366); "
-        "alter it in the target so that it takes what the upstream's takes, then start again",
+        "shop.item.n: a value that is not of the column's type (error 1366); alter it in the "
+        "target so that it holds every value of the upstream's column, then start again",
     ),
     (
         1366,
         "Incorrect string value: '\\xFF' for column `shop`.`item`.`a``b` at row 1",
         Stop,
-        "shop.item.a`b: a value that is not of the column's type (error 1366); "
-        "alter it in the target so that it takes what the upstream's takes, then start again",
+        "shop.item.a`b: a value that is not of the column's type (error 1366); alter it in the "
+        "target so that it holds every value of the upstream's column, then start again",
     ),
     (
         1364,
         "Field 'n' doesn't have a default value",
         Stop,
-        "shop.item.n: no value for a column without default (error 1364); "
-        "alter it in the target so that it takes what the upstream's takes, then start again",
+        "shop.item.n: no value for a column without default (error 1364); alter it in the target "
+        "so that it holds every value of the upstream's column, then start again",
     ),
     (
         3140,
         "Invalid JSON text: \"Invalid value.\" at position 1 in value for column 'item.j'.",
         Stop,
-        "shop.item.j: a value that is not JSON (error 3140); "
-        "alter it in the target so that it takes what the upstream's takes, then start again",
+        "shop.item.j: a value that is not JSON (error 3140); alter it in the target so that it "
+        "holds every value of the upstream's column, then start again",
     ),
     (
         1153,
@@ -94,8 +94,8 @@ ERRORS = [
 
 
 OR_SMALLER = (
-    ", or lower [limits] rows_per_epoch (a cut ends at a resolved ts, so that none gets smaller "
-    'than the rows between two), or set [target] apply = "transactions"'
+    ", or lower [limits] rows_per_epoch (a cut has at least the rows between two resolved ts), "
+    'or set [target] apply = "transactions"'
 )
 LIMITS = [
     (8004, "Transaction is too large, size: 9", f"txn-total-size-limit: raise that{OR_SMALLER}"),

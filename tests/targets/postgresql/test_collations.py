@@ -97,7 +97,7 @@ def test_a_new_table_holds_apart_what_differs(target: PostgreSQL) -> None:
 
 
 TAKEN = ["text PRIMARY KEY", "varchar(9) PRIMARY KEY", 'text COLLATE "und-x-icu" PRIMARY KEY']
-COLLATION = "takes keys for equal that upstream holds apart"
+COLLATION = "treats keys as equal that the upstream distinguishes"
 REFUSED = [
     ("text COLLATE nocase PRIMARY KEY", COLLATION),
     ("text COLLATE noaccent PRIMARY KEY", COLLATION),

@@ -43,7 +43,7 @@ class Advisory:
     @property
     def releases(self) -> str:
         """The affected releases as text."""
-        ranges = ", ".join(f"{first} to before {mended}" for first, mended in self.affected)
+        ranges = ", ".join(f"{first} or later, before {mended}" for first, mended in self.affected)
         return f"{ranges}, with the new architecture" if self.new_architecture else ranges
 
 
@@ -91,7 +91,7 @@ ADVISORIES = (
         "a stale capture keeps writing",
         "pingcap/ticdc#5202",
         _NEW,
-        "a capture that lost its etcd session goes on sending rows beside its successor",
+        "a capture that lost its etcd session keeps sending rows after its successor has started",
         _HARMLESS,
         "upgrade to 8.5.8 or later for the sake of other consumers of the topic",
         new_architecture=True,

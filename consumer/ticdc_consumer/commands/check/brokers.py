@@ -60,7 +60,7 @@ def _retention(subject: str, settings: dict[str, str]) -> Iterator[Finding]:
     text = f"keeps messages {duration_text}{limit}"
     short = 0 <= milliseconds < SHORT_RETENTION * 1000 or size >= 0
     yield (
-        warn(subject, f"{text}: a longer standstill would lose them")
+        warn(subject, f"{text}: a consumer that stops for longer loses messages")
         if short
         else ok(subject, text)
     )
@@ -68,7 +68,7 @@ def _retention(subject: str, settings: dict[str, str]) -> Iterator[Finding]:
 
 def _no_messages(premises: Premises, listing: Listing) -> Finding:
     if premises.checkpoint is not None and any(listing.ends.values()):
-        return ok("messages", "none after the checkpoint: all that the topics hold is applied")
+        return ok("messages", "none after the checkpoint: everything in the topics is applied")
     return warn("messages", "the topics have none yet: the protocol cannot be checked")
 
 
@@ -86,16 +86,16 @@ def messages(premises: Premises) -> Iterator[Finding]:
     if decoded:
         yield ok(
             "messages",
-            f"the first messages of each partition, {decoded:,} in all, are {protocol} with a "
-            "commit_ts",
+            f"read the first messages of each partition, {decoded:,} in total: all are "
+            f"{protocol} with a commit_ts",
         )
     elif not sample.errors:
         yield _no_messages(premises, premises.listing)
     if sample.unread:
         yield warn(
             "messages",
-            f"{counted(sample.unread, 'row')} without a schema, which none of these messages has: "
-            "a run waits limits.schema_wait for it",
+            f"{counted(sample.unread, 'row')} without a schema, which these messages do not "
+            "contain: a run waits limits.schema_wait for it",
         )
     setting = protocol_of(premises.options).needs_for_marks
     hint = f"; if none comes later: does the changefeed have {setting}?" if setting else ""

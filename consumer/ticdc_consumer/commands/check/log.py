@@ -46,8 +46,8 @@ def log(premises: Premises) -> Iterator[Finding]:
     if options.from_ts is not None:
         yield warn(
             "log",
-            "cannot show whether the changefeed began at or before the snapshot: compare its "
-            "start-ts, or the first resolved ts above",
+            "does not show whether the changefeed began at or before the snapshot: compare its "
+            "start-ts, or the first resolved ts above, with the snapshot",
         )
 
 
@@ -59,7 +59,7 @@ def _after_checkpoint(state: Checkpoint, log: Log, good: int) -> Iterator[Findin
 
 
 def _of_set_aside(premises: Premises, state: Checkpoint, log: Log) -> Iterator[Finding]:
-    """A table that is set aside needs the log from its own R on."""
+    """A table that is quarantined needs the log from its own R on."""
     source, options, target = premises.source, premises.options, premises.target
     if source is None or target is None:
         return
@@ -74,4 +74,4 @@ def scope(premises: Premises) -> Iterator[Finding]:
     if state is None or starts_afresh(premises.options, state):
         return
     check_settings(premises.options, state)
-    yield ok("scope", "topics, filter, routes, protocol and time zone are the checkpoint's")
+    yield ok("scope", "topics, filter, routes, protocol and time zone match the checkpoint's")

@@ -18,11 +18,13 @@ def large_rows(premises: Premises) -> Iterator[Finding]:
     with closing(rows):
         if sample.claim_check is not None:
             rows.redeem(sample.claim_check)
-            yield ok("large rows", "the first claim check read is in its storage")
+            yield ok("large rows", "the storage has the first claim check that was read")
         if sample.handle_key_only is not None:
             rows.hold(sample.handle_key_only, None)
             for _ in rows.completed():
-                yield ok("large rows", "the upstream has the first of which the key alone was sent")
+                yield ok(
+                    "large rows", "the upstream has the first row of which TiCDC sent only the key"
+                )
 
 
 def old_rows(premises: Premises) -> Iterator[Finding]:
@@ -36,14 +38,14 @@ def old_rows(premises: Premises) -> Iterator[Finding]:
     if sample.without_before:
         yield warn(
             "old rows",
-            "UPDATEs come without their old row, so an UPDATE of a key must come as DELETE and "
-            "INSERT. No message shows whether output-raw-change-event is true in the changefeed: "
-            f"make sure that it is not{cure}",
+            "UPDATEs come without their old row, so TiCDC must split an UPDATE of a key into "
+            "DELETE and INSERT. No message shows whether the changefeed has "
+            f"output-raw-change-event = true: make sure that it does not{cure}",
         )
     elif protocol.updates_may_look_like_inserts and sample.rows and not sample.with_before:
         yield warn(
             "old rows",
-            "none of the first messages is an UPDATE with its old row. Unless the changefeed has "
-            f"{setting}, UPDATEs look like INSERTs, and an UPDATE of a key must come as DELETE and "
-            "INSERT (no output-raw-change-event=true)",
+            "none of the first messages is an UPDATE with its old row. Unless the changefeed "
+            f"has {setting}, UPDATEs look like INSERTs, and TiCDC must split an UPDATE of a key "
+            "into DELETE and INSERT (output-raw-change-event must not be true)",
         )

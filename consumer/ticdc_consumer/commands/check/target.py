@@ -52,7 +52,7 @@ def target(premises: Premises) -> Iterator[Finding]:
                 f"DDL {entry.id} of {entry.schema}.{entry.table} is pending: {entry.query}",
             )
         for table in store.quarantine.tables():
-            stands = f"is set aside at R {with_time(table.resolved_ts)}: {table.cause}"
+            stands = f"is quarantined at R {with_time(table.resolved_ts)}: {table.cause}"
             yield warn("checkpoint", f"{'.'.join(table.name)} {stands}")
     else:
         known = ", ".join(Store(opened, premises.options.changefeed).changefeeds())
@@ -72,15 +72,17 @@ def privileges(premises: Premises) -> Iterator[Finding]:
             return
         allowed = opened.may_create_tables()
     if allowed:
-        yield ok("privileges", "tables may be created, as the checkpoint needs at first")
+        yield ok(
+            "privileges", "this user may create tables, which a first run needs for its checkpoint"
+        )
         return
     grant = opened.grant_to_create()
     if allowed is None:
-        text = "it is not known whether the checkpoint's tables may be created"
+        text = "it is not certain that this user may create the checkpoint's tables"
         offer = f", since roles and wildcards may allow it; if not, run {grant}" if grant else ""
         yield warn("privileges", f"{text}{offer}")
     else:
-        text = "the checkpoint's tables are missing and may not be created"
+        text = "the checkpoint's tables are missing, and this user may not create them"
         yield fail("privileges", f"{text}; run {grant}" if grant else text)
 
 
@@ -177,14 +179,14 @@ def _not_in_snapshot(relation: str, from_ts: int, created_ts: int | None) -> str
     created = "" if created_ts is None else f"; its CREATE TABLE is older ({with_time(created_ts)})"
     return (
         f"the target has no table {relation}, which the snapshot of {with_time(from_ts)} should "
-        f"have brought{created}: restore it from the snapshot, or leave it out by [tables] filter"
+        f"contain{created}: restore it from the snapshot, or leave it out by [tables] filter"
     )
 
 
 def _described(layout: Layout) -> str:
     if not layout.key:
         return f"goes to {layout.relation}, without a key: at least once"
-    way = "upsert" if layout.upsert else "DELETE, then INSERT, since it has more unique keys"
+    way = "upsert" if layout.upsert else "DELETE, then INSERT, because it has further unique keys"
     return f"goes to {layout.relation}, key ({', '.join(layout.key)}), by {way}"
 
 

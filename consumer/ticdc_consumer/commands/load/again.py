@@ -86,15 +86,15 @@ def _opened(options: Settings, tables: Sequence[str]) -> Iterator["_Again"]:
                 yield _Again(options, target, tables)
         except (Retry, UnknownCommit) as error:
             raise Unavailable(
-                f"{error}; go on with: ticdc-consumer load CONFIG{command}"
+                f"{error}; continue with: ticdc-consumer load CONFIG{command}"
             ) from error
 
 
 def _upstream_url(options: Settings) -> str:
     if options.upstream_url is None and options.dump_url is not None:
         raise Usage(
-            "load --table reads the TiDB itself, as of the R of each moment: set [source] upstream "
-            "beside dump, which is of one timestamp alone"
+            "load --table reads the TiDB itself, as of the current R: set [source] upstream as "
+            "well as dump, which holds one timestamp only"
         )
     return upstream_url(options)
 
@@ -133,7 +133,7 @@ class _Again:
                     return None
                 if self._begun():
                     return self._fill()
-        raise Stop(f"{', '.join(self._labels)}: DDL of it come one after the other; try again")
+        raise Stop(f"{', '.join(self._labels)}: its DDL come in close succession; try again")
 
     def _grown(self) -> bool:
         """Puts the changefeed under a filter that takes more tables than before. Whether that is
@@ -159,7 +159,7 @@ class _Again:
                 f"cannot be given up; finish it by: ticdc-consumer load CONFIG{command}"
             )
         if not self._begun():
-            raise Stop(f"{', '.join(self._labels)}: no load of it is under way")
+            raise Stop(f"{', '.join(self._labels)}: it is not being loaded")
         self._try(partial(self._reach, "given up"))
         self._wait_while("given up")
 
@@ -207,7 +207,7 @@ class _Again:
         if loads and loads != self._labels:
             again = " ".join(f"--table {name}" for name in loads)
             raise Stop(
-                f"{', '.join(loads)}: a load is not finished: go on with it first: ticdc-consumer "
+                f"{', '.join(loads)}: a load is not finished: continue it first: ticdc-consumer "
                 f"load CONFIG {again}; or give it up: the same with --give-up"
             )
         return bool(loads)
@@ -241,7 +241,7 @@ class _Again:
             if label not in upstream:
                 raise Stop(
                     f"{label}: the upstream has no such table at R, or [tables] filter does not "
-                    "take it"
+                    "match it"
                 )
             yield defined(session, *upstream[label])
 
@@ -249,14 +249,14 @@ class _Again:
         label, context = ".".join(each.name), self._holder.context
         if self._store.quarantine.get(each.name) is not None:
             raise Stop(
-                f"{label}: it is set aside: load and release it by: ticdc-consumer release CONFIG "
-                f"{label} --load"
+                f"{label}: it is quarantined: load and release it by: ticdc-consumer release "
+                f"CONFIG {label} --load"
             )
         if context.shard(each.name) is not None:
-            raise Stop(f"{label}: tables that [tables.merge] joins are not filled by a load")
+            raise Stop(f"{label}: tables that [tables.merge] merges are not filled by a load")
         if not each.table.handle_key:
             raise Stop(
-                f"{label}: it has no key, so that changes that come meanwhile could not be told "
+                f"{label}: it has no key, so changes that come during the load could not be told "
                 "from its rows"
             )
         located = context.locate(each.name)
@@ -270,7 +270,10 @@ class _Again:
         """As for a table that the filter newly takes."""
         label, (schema, _) = ".".join(each.name), located
         if each.table.foreign_keys:
-            raise Stop(f"{label}: it has foreign keys, which cannot be loaded while rows come")
+            raise Stop(
+                f"{label}: it has foreign keys, and such a table cannot be loaded while its "
+                "changes are applied"
+            )
         if schema not in {None, *sa.inspect(self._target.connection).get_schema_names()}:
             raise Stop(f"{label}: the target has no schema {schema}: create it, then load")
         protocol_of(self._options).exactness.require_exact(rows_of(each.table), self._options.rules)

@@ -67,7 +67,7 @@ class Copier:
                 back_off(attempts)
         raise Unavailable(
             f"{'.'.join(name)}: a chunk could not be loaded in {self._job.retries + 1} tries, "
-            f"last: {cause}; go on with: ticdc-consumer load CONFIG"
+            f"last: {cause}; continue with: ticdc-consumer load CONFIG"
         ) from cause
 
     def _copy(self, name: TableName, number: int) -> int:

@@ -75,8 +75,8 @@ class LoadTables:
         name, target = ".".join(defined.name), self.context.target
         if self.context.shard(defined.name) is not None:
             raise Stop(
-                f"{name}: load does not fill tables that [tables.merge] joins: load them yourself, "
-                "with the column filled, and start with --from-ts"
+                f"{name}: load does not fill tables that [tables.merge] merges: load them "
+                "yourself, with the column filled, and start with --from-ts"
             )
         self.layouts.claim(defined.name)
         located = self.context.locate(defined.name)

@@ -135,9 +135,15 @@ class Growth:
     def _require_new(self, each: Defined) -> None:
         label, table = ".".join(each.name), each.table
         if not table.handle_key:
-            raise Stop(f"{label}: it has no key, so that it cannot be loaded while rows come")
+            raise Stop(
+                f"{label}: it has no key, and such a table cannot be loaded while its changes "
+                "are applied"
+            )
         if table.foreign_keys:
-            raise Stop(f"{label}: it has foreign keys, which cannot be loaded while rows come")
+            raise Stop(
+                f"{label}: it has foreign keys, and such a table cannot be loaded while its "
+                "changes are applied"
+            )
         located = self._context().locate(each.name)
         if self.store.target.describe(*located) is not None:
             raise Stop(

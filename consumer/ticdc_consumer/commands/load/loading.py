@@ -93,7 +93,7 @@ def load(
         try:
             return loader.load(at, replace_rows)
         except (Retry, UnknownCommit) as error:
-            raise Unavailable(f"{error}; go on with: ticdc-consumer load CONFIG") from error
+            raise Unavailable(f"{error}; continue with: ticdc-consumer load CONFIG") from error
 
 
 class _Loader:
@@ -125,7 +125,7 @@ class _Loader:
                 snapshot_ts = progress.snapshot_ts
                 if at not in (None, snapshot_ts):
                     raise Stop(
-                        f"a load as of {snapshot_ts} is not finished: leave --at out to go on with "
+                        f"a load as of {snapshot_ts} is not finished: leave --at out to continue "
                         "it, or give it up by: ticdc-consumer forget CONFIG"
                     )
                 pins.enter_context(self._origin.keeping(snapshot_ts))
@@ -140,7 +140,7 @@ class _Loader:
         if state is not None and state.resolved_ts:
             raise Stop(
                 f"changefeed {self._options.changefeed} is at R = {state.resolved_ts} already: "
-                "go on with: ticdc-consumer run CONFIG; to load it anew, end it before by: "
+                "continue with: ticdc-consumer run CONFIG; to load it again, first end it by: "
                 "ticdc-consumer forget CONFIG, and load with --replace"
             )
 
@@ -157,7 +157,9 @@ class _Loader:
         defined = {each.name: each for each in contents.tables}
         views = ", ".join(map(".".join, contents.views))
         if not defined:
-            raise Stop(f"the upstream has no table that [tables] filter takes as of {snapshot_ts}")
+            raise Stop(
+                f"the upstream has no table that [tables] filter matches as of {snapshot_ts}"
+            )
         if views:
             logger.warning(
                 "views are not loaded: %s: create them yourself",
@@ -234,7 +236,7 @@ class _Loader:
                 cause = error
             if attempts < self._options.retries:
                 back_off(attempts)
-        raise Unavailable(f"{cause}; go on with: ticdc-consumer load CONFIG") from cause
+        raise Unavailable(f"{cause}; continue with: ticdc-consumer load CONFIG") from cause
 
     def _is_large(self, pending: list[tuple[TableName, int]]) -> bool:
         """Whether Spark is worth its start. Many chunks of small tables are little work."""

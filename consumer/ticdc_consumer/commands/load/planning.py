@@ -36,8 +36,8 @@ def require_begun(options: Settings, source: Source, snapshot_ts: int | None) ->
 
     if not until(seen, MARK_WITHIN, pause=0.0):
         raise Stop(
-            "the topics hold no resolved ts, so that nothing shows that they reach back to the "
-            "load: create the changefeed first, and load when it runs"
+            "the topics hold no resolved ts, so nothing shows that they reach back to the load: "
+            "create the changefeed first, and load when it runs"
         )
     first = min(mark.resolved_ts for mark in source.marks)
     if snapshot_ts is not None and first > snapshot_ts:

@@ -1,4 +1,4 @@
-"""A table that is set aside, loaded at R: its log is gone, or cannot be read."""
+"""A table that is quarantined, loaded at R: its log is gone, or cannot be read."""
 
 import logging
 from contextlib import closing
@@ -28,14 +28,14 @@ logger = logging.getLogger(__name__)
 
 def load_set_aside(options: Settings, store: Store, state: Checkpoint, waiting: SetAside) -> int:
     """Replaces the rows of a table by those that the upstream has as of R - 1, and ends that it is
-    set aside, in one transaction; returns how many they are. A table that the target lacks is
+    quarantined, in one transaction; returns how many they are. A table that the target lacks is
     created. For who holds the lease: R stays.
 
     Raises `Stop`, before anything is done, for a table that cannot be loaded exactly, or where the
     upstream no longer has it as of R - 1.
     """
     if pending := store.ledger.pending():
-        raise Stop(f"DDL {pending[0].id} is pending: do it, or have it done, before")
+        raise Stop(f"DDL {pending[0].id} is pending: finish it first")
     origin = FromUpstream(upstream_url(options))
     with origin.keeping(state.resolved_ts - 1), advising(CATCH_UP):
         return _OneTable(options, store, state, waiting, origin).load()

@@ -98,6 +98,6 @@ def _require_current(target: Target, options: Settings) -> None:
     version = Store(target, options.changefeed).tables.version()
     if version is None or version.version != STATE_VERSION:
         raise Stop(
-            "the consumer that runs is of another release than this command: it knows no repair; "
-            "end it, and repair before it starts again"
+            "the running consumer is of another release than this command, and cannot repair: "
+            "stop it, and repair before it starts again"
         )

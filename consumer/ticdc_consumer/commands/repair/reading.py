@@ -58,8 +58,8 @@ def _table(
 ) -> RepairedTable:
     if store.quarantine.get(name) is not None:
         raise Stop(
-            "it is set aside: load it by ticdc-consumer release CONFIG "
-            f"{'.'.join(name)} --load, then verify again"
+            f"it is quarantined: load it by: ticdc-consumer release CONFIG {'.'.join(name)} "
+            "--load, then verify again"
         )
     table = defined(session, *name).table
     try:
@@ -68,7 +68,7 @@ def _table(
     except Stop as refusal:
         raise Stop(reason(refusal, table)) from None
     if both.key != differing.columns:
-        raise Stop("it is identified by other columns since: verify again")
+        raise Stop("its key columns have changed: verify again")
     encode_rows, encode_keys = encoders(layout.dialect)
     keys = dict.fromkeys(encode_keys(layout, key_arrays(layout, differing.keys)).to_pylist())
     rows = dict[bytes, bytes]()

@@ -34,7 +34,7 @@ def repair_alone(options: Settings, request: RepairRequest) -> None:
         with store.lease.explaining():
             state.check_scope(options)
             if pending := [each for each in store.ledger.pending() if not keys_alone(each)]:
-                raise Stop(f"DDL {pending[0].id} is pending: run it, and repair then")
+                raise Stop(f"DDL {pending[0].id} is pending: run it, and then repair")
             repair = read_repair(options, store, request, state.resolved_ts)
             if repair.put_off:
                 raise Stop(f"nothing was repaired: {repair.reason}")

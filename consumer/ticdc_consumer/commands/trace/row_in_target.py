@@ -114,7 +114,7 @@ def _read(
 
 
 def _resolved_ts(store: Store, layout: Layout) -> int:
-    """R, or the table's own if it is set aside."""
+    """R, or the table's own if it is quarantined."""
     checkpoint = store.read()
     if checkpoint is None:
         raise store.unknown()

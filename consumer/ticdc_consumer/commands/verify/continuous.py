@@ -123,7 +123,7 @@ def _more(count: int) -> str:
 
 def _drift(verified: VerifiedShare) -> Drift:
     return Drift(
-        f"the target is not as the upstream was at R = {with_time(verified.resolved_ts)}: "
-        f"{verified.differs}. `ticdc-consumer verify CONFIG --repair` puts it right; with "
-        'on_drift = "overwrite" a run goes on and only reports it'
+        f"the target differs from the upstream at R = {with_time(verified.resolved_ts)}: "
+        f"{verified.differs}. `ticdc-consumer verify CONFIG --repair` repairs it; with on_drift "
+        '= "overwrite" a run continues and only reports it'
     )

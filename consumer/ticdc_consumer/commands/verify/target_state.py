@@ -44,9 +44,9 @@ class TargetState:
             return ""
         label = ".".join(name)
         return (
-            f"it is set aside, at R {resolved_ts}: release it before by: ticdc-consumer release "
-            f"CONFIG {label}; or, if rows that it has are wrong, by: ticdc-consumer release CONFIG "
-            f"{label} --load"
+            f"it is quarantined at R {resolved_ts}: release it first by: ticdc-consumer release "
+            f"CONFIG {label}; or, if rows that it has are wrong, by: ticdc-consumer release "
+            f"CONFIG {label} --load"
         )
 
     @property
@@ -124,8 +124,8 @@ def resolved_ts_of(options: Settings, target: Target, same_scope: bool) -> int:
         raise store.unknown()
     if not checkpoint.resolved_ts:
         raise Stop(
-            f"changefeed {options.changefeed} has no R yet: its tables are not loaded; "
-            "`status` shows what the consumer is at"
+            f"changefeed {options.changefeed} has no R yet: its tables are not loaded; `status` "
+            "shows what the consumer is doing"
         )
     if same_scope:
         checkpoint.check_scope(options)
@@ -138,7 +138,9 @@ def _unsettled(pending: Sequence[LedgerEntry]) -> Exception:
             f"DDL {pending[0].id} is pending: the tables are as they were before it, not at R; "
             "`why` shows what it waits for"
         )
-    return Retry("the target's sessions do not see one state, so often is it written to")
+    return Retry(
+        "the target's sessions do not see the same state, because it is written to too often"
+    )
 
 
 def ddl_since(options: Settings, resolved_ts: int) -> str:

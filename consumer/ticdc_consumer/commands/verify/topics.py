@@ -122,6 +122,6 @@ def _bring(scratch: Settings, resolved_ts: int, replaying: Replaying) -> None:
         replaying.replay(scratch, resolved_ts)
     except Stop as refusal:
         raise Stop(
-            f"the topics cannot be replayed into SQLite: {refusal}; if what is missing is older "
-            f"than they, {SNAPSHOT}; else verify without --topics"
+            f"the topics cannot be replayed into SQLite: {refusal}; if the missing changes are "
+            f"older than the topics, {SNAPSHOT}; else verify without --topics"
         ) from refusal

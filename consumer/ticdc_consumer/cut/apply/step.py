@@ -17,7 +17,7 @@ class Step:
     """From which checkpoint to which. `entries` are the DDL of the cut, `seen` the
     tables whose columns, as rows showed them, are news for the ledger, `declared` those whose
     definition the upstream was asked for; `newcomers` those that it
-    does not know yet; `waiting` counts the rows of each table that is set aside, which may be
+    does not know yet; `waiting` counts the rows of each table that is quarantined, which may be
     none. `copies` are those that are loaded beside those in use (`ddl.beside`), `repair` rows that
     are put right beside those of the cut, `before_commit` what a program does with them."""
 

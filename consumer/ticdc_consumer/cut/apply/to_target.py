@@ -161,10 +161,10 @@ class ToTarget:
         if not self._options.quarantine or isinstance(error, Denied) or not state.resolved_ts:
             raise error
         if name in self._beside.under_way:
-            error.add_note(f"{'.'.join(name)} cannot be set aside while load --table loads it")
+            error.add_note(f"{'.'.join(name)} cannot be quarantined while load --table loads it")
             raise error
         if bond := self._bond_of(name):
-            error.add_note(f"{'.'.join(name)} cannot be set aside: {bond}")
+            error.add_note(f"{'.'.join(name)} cannot be quarantined: {bond}")
             raise error
         store, table = self._store, SetAside.of(name, state, str(error))
 
@@ -183,7 +183,7 @@ class ToTarget:
         drop_left(store.target, store.changefeed)
 
     def _bond_of(self, name: TableName) -> str:
-        """Why the table cannot be set aside. The session may have ended with the refused cut."""
+        """Why the table cannot be quarantined. The session may have ended with the refused cut."""
         bond = ""
 
         def look() -> None:

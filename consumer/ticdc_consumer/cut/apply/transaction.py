@@ -140,13 +140,13 @@ def _writing(target: Target, layout: Layout) -> Iterator[None]:
 
 
 _REPAIR = (
-    "if upstream has no such unique key, drop it in the target, then start again; else the target "
-    "had other rows than the upstream before this cut. Have the upstream's rows put in their place "
-    "by: ticdc-consumer verify CONFIG --repair --table {name}, then start again"
+    "if the upstream has no such unique key, drop it in the target, then start again; else the "
+    "target's rows differed from the upstream's before this cut: repair them by: ticdc-consumer "
+    "verify CONFIG --repair --table {name}, then start again"
 )
 _ALTER = (
-    "the rule same-collations trusts that this cannot be. Give the columns of that key a collation "
-    "that compares bytes (utf8mb4_bin), leave the rule out, and have the rows compared by: "
+    "the rule same-collations assumes that this cannot happen. Give the key's columns a "
+    "collation that compares bytes (utf8mb4_bin), leave the rule out, and repair the rows by: "
     "ticdc-consumer verify CONFIG --repair --table {name}, then start again"
 )
 

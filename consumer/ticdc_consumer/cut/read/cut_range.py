@@ -39,8 +39,8 @@ class CutRange:
             return
         when = "hardly after" if time > self._proof_time else "before"
         raise Stop(
-            f"a new partition holds commit_ts {commit_ts}, below the applied {self.begin}, "
-            f"sent {when} that was proven: an earlier listing may have missed it, or the clock of "
-            "TiCDC was set back, or a new changefeed or PD began at an older TSO. It may be a row "
-            f"that was never applied, or a repeat, which nothing shows: {LOAD_ANEW}"
+            f"a new partition holds commit_ts {commit_ts}, below the applied {self.begin}, sent "
+            f"{when} that was proven: an earlier listing may have missed it, or the clock of "
+            "TiCDC was set back, or a new changefeed or PD began at an older TSO. Nothing shows "
+            f"whether it is a repeat or a row that was never applied: {LOAD_ANEW}"
         )

@@ -49,8 +49,8 @@ class Report:
     offset of such a row; `schemas` those that came with the messages. `tables` are by the number of
     a layout, or NO_LAYOUT. `facts_sent` is how many facts came before the report. `left_out` are
     the row changes that the filter does not let pass: no partition is read again for their sake;
-    `waiting` those of the cut whose table is set aside. `error_table` is the table that `error` is
-    about, if it is about one alone, and `error_ts` the commit_ts, if one is known."""
+    `waiting` those of the cut whose table is quarantined. `error_table` is the table that `error`
+    is about, if it is about one alone, and `error_ts` the commit_ts, if one is known."""
 
     restarts: dict[TopicPartition, int] = field(default_factory=dict)
     missing: dict[TableName, tuple[Table, bool]] = field(default_factory=dict)

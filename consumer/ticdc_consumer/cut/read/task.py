@@ -183,7 +183,7 @@ class Reading:
         offset: int,
         time: int,
     ) -> list[Event]:
-        """A record's events; none if it cannot be read, and its rows are of a table set aside, or
+        """A record's events; none if it cannot be read, and its rows are of a quarantined table, or
         replays."""
         try:
             return self._decode(key, value)
@@ -257,7 +257,7 @@ class Reading:
         return self._filter.matches(*name) or self._joins(name)
 
     def reads(self, name: TableName) -> bool:
-        """Whether its rows are read, too: it is not set aside, and does not only join."""
+        """Whether its rows are read, too: it is not quarantined, and does not only join."""
         return self._table(name) is not None
 
     def _joins(self, name: TableName) -> bool:
@@ -270,7 +270,7 @@ class Reading:
             progress.keep(offset)
 
     def _table(self, name: TableName) -> TableReader | None:
-        """The table's reader; None if the filter leaves the table out, or it is set aside."""
+        """The table's reader; None if the filter leaves the table out, or it is quarantined."""
         try:
             return self._tables[name]
         except KeyError:
@@ -331,7 +331,7 @@ class Reading:
     def _leave_waiting(
         self, progress: PartitionProgress, name: TableName, commit_ts: int, offset: int, time: int
     ) -> None:
-        """Of a table that is set aside: counts a row of the cut; one above it stays ahead of the
+        """Of a table that is quarantined: counts a row of the cut; one above it stays ahead of the
         restart offset, since the table may be released before."""
         if self._range.holds(progress, NO_LAYOUT, commit_ts, offset, time):
             self.report.waiting[name] = self.report.waiting.get(name, 0) + 1
@@ -382,8 +382,8 @@ class Reading:
         )
         if self._job.options.on_corruption == "stop":
             raise Stop(
-                f'{problem}: have it applied as it came by [source] on_corruption = "warn", and '
-                "put right by: ticdc-consumer verify CONFIG --repair"
+                f'{problem}: apply it as it came by [source] on_corruption = "warn", and repair '
+                "it by: ticdc-consumer verify CONFIG --repair"
             )
         self.report.corrupted += 1
         if len(self.report.corrupted_rows) < MOST_CORRUPTED:

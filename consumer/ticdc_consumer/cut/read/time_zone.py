@@ -49,6 +49,6 @@ class Zone:
             return utc_moment(local, self._zone).isoformat(sep=" ")
         except ValueError:
             raise Stop(
-                f"{where}: a time that is twice or never in {self.name} (the clocks were changed): "
+                f"{where}: a time that occurs twice or never in {self.name} (a clock change): "
                 "run the TiCDC server with --tz=UTC"
             ) from None

@@ -136,9 +136,9 @@ def _translated(error: sa.exc.DBAPIError, table: str, commit_ts: int) -> TicdcEr
     code = refusals.number(error)
     if code in _REMOVED:
         return Stop(
-            f"{table}: the upstream has removed the rows of commit_ts {commit_ts} (error {code}), "
-            "so that a large row cannot be completed: keep more there (tidb_gc_life_time) and "
-            f"{LOAD_ANEW}; so that it does not come again, let the changefeed use claim-check"
+            f"{table}: the upstream has removed the rows of commit_ts {commit_ts} (error "
+            f"{code}), so that a large row cannot be completed: raise tidb_gc_life_time there, "
+            f"and {LOAD_ANEW}; to avoid this, let the changefeed use claim-check"
         )
     if refusals.lost(error):
         return Retry("the connection to the upstream was lost")

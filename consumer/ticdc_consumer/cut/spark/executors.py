@@ -72,7 +72,8 @@ class ExecutorWatch:
     def _advice(self) -> str:
         memory = self._context.getConf().get("spark.executor.memory", "1g")
         return (
-            f"Spark's jobs wait for an executor: master {self._context.master} has given none for "
-            f"{WARNING_INTERVAL:.0f} s; see that it runs, and workers that have a core and "
-            f"{memory} of memory free ([spark] executor.memory); with the first one they go on"
+            f"Spark's jobs wait for an executor: master {self._context.master} has provided none "
+            f"for {WARNING_INTERVAL:.0f} s; check that it runs, and that a worker has a free "
+            f"core and {memory} of free memory ([spark] executor.memory); the jobs continue with "
+            "the first executor"
         )

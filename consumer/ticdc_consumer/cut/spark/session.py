@@ -107,8 +107,8 @@ def session(settings: Mapping[str, str], app_name: str) -> SparkSession:
     except (Py4JNetworkError, ConnectionError) as error:
         _require_uninterrupted(error)
         raise Unavailable(
-            "Spark did not start: its JVM ended before it was ready, as one does that the system "
-            "kills for want of memory; start again"
+            "Spark did not start: its JVM ended before it was ready; the system may have killed "
+            "it for lack of memory; start again"
         ) from error
     except (PySparkException, Py4JError) as error:
         raise Unavailable(f"Spark did not start: {_first_line(str(error))}") from error
@@ -158,8 +158,8 @@ def failures(doing: str) -> Iterator[None]:
         _require_uninterrupted(error)
         if kind := _fault_of_worker(str(error)):
             raise Stop(
-                f"Spark could not {doing}: {kind} in a Python worker, which another try would "
-                "raise again: report it with the traceback that TICDC_DEBUG=1 shows"
+                f"Spark could not {doing}: {kind} in a Python worker, which a retry would raise "
+                "again: report it with the traceback that TICDC_DEBUG=1 shows"
             ) from error
         raise Retry(f"Spark could not {doing}: {_reason(error)}") from error
 

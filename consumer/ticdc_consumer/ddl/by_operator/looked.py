@@ -98,7 +98,7 @@ def _require_new(context: DdlContext, name: TableName) -> None:
     """It has no rows, or those that a load brought: only then the ledger knows the table."""
     _table(context, name)
     if name not in context.ledger.known().destinations:
-        _require_empty(context, name, "upstream's table was created without rows; delete them")
+        _require_empty(context, name, "the upstream created the table without rows; delete them")
 
 
 def _require_empty(context: DdlContext, name: TableName, cure: str) -> None:
@@ -132,7 +132,7 @@ def _require_renamed(context: DdlContext, old: TableName, new: TableName) -> Non
         label = ".".join(new)
         raise Stop(
             f"the rows that {label} had as {'.'.join(old)} did not come through the changefeed: "
-            f"bring them by: ticdc-consumer load CONFIG --table {label}"
+            f"load them by: ticdc-consumer load CONFIG --table {label}"
         )
     _table(context, new)
 
@@ -225,8 +225,8 @@ def _require_initial(context: DdlContext, name: TableName, column: Column, compu
     where = f" WHERE {condition}" if condition else ""
     update = f"UPDATE {relation} SET {quoted} = {expected}{where}" if expected else "an UPDATE"  # noqa: S608
     raise Stop(
-        f"rows of {relation}{where} hold another {column.name} than upstream's, which got its "
-        f"default: put them right by {update}"
+        f"rows of {relation}{where} have another {column.name} than the upstream's rows, which "
+        f"got its default: correct them by {update}"
     )
 
 

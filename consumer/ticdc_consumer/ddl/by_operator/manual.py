@@ -106,8 +106,8 @@ def refuse_begun(entry: LedgerEntry) -> None:
     known."""
     if entry.instead:
         raise Stop(
-            "the SQL that an operator had run in its place was cut off or refused, and some of it "
-            "may be done; finish it in the target, or run it again by --ddl-run"
+            "the SQL that an operator ran instead was interrupted or refused, and part of it may "
+            "be done; finish it in the target, or run it again by --ddl-run"
         )
 
 
@@ -130,7 +130,9 @@ def statements(target: Target, sql: str) -> list[str]:
         if token and not target.is_complete(text + ";"):
             continue  # the body of a trigger
         if first.split(" ")[0] in OF_TRANSACTIONS:
-            raise Usage(f"--ddl-run: {first} must not be in the SQL: its transaction is ours")
+            raise Usage(
+                f"--ddl-run: {first} must not be in the SQL: the consumer controls the transaction"
+            )
         if first:
             texts.append(text)
         start, first = at + 1, ""

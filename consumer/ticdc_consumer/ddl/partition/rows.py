@@ -37,12 +37,10 @@ def partition_rows(table: Table, names: Sequence[str], target: Target) -> Partit
     scheme = table.partitioning
     if scheme is None or not scheme.exact:
         raise Unsupported(
-            f"which rows of {table.schema}.{table.name} are in the partition is not certain"
+            f"it is not certain which rows of {table.schema}.{table.name} are in the partition"
         )
     if scheme.method == "list" and scheme.function:
-        raise Unsupported(
-            f"what is partitioned by LIST of {scheme.function}() is not computed here"
-        )
+        raise Unsupported(f"partitions by LIST of {scheme.function}() are not computed here")
     positions = {partition.name.lower(): n for n, partition in enumerate(scheme.partitions)}
     for name in names:
         if name.lower() not in positions:
@@ -75,7 +73,7 @@ def _rows(scheme: Partitioning, position: int, columns: "Sequence[_Operand]") ->
             (column,) = columns
             return column.hashed(len(scheme.partitions), position)
         case "key":
-            raise Unsupported("which partition of KEY a row is in is not computed here")
+            raise Unsupported("the KEY partition of a row is not computed here")
 
 
 def _below(columns: "Sequence[_Operand]", partition: Partition) -> str | None:
@@ -146,7 +144,7 @@ class _Operand:
         self._textual = kind in ("char", "varchar") and not function
         if not (plain or dated or timed or self._textual):
             what = f"{function}() of {kind}" if function else kind
-            raise Unsupported(f"{self._where}: what is partitioned by {what} is not computed here")
+            raise Unsupported(f"{self._where}: partitions by {what} are not computed here")
         if self._textual and self._type.collation not in _BINARY:
             raise Unsupported(
                 f"{self._where}: the order of {self._type.collation} is not computed here"

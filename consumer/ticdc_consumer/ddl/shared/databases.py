@@ -92,9 +92,9 @@ def refuse_shared(context: DdlContext, entry: LedgerEntry, statement: Statement)
     source = statement.schema
     if is_shared(context.ledger, source, entry.order):
         raise InTheWay(
-            f"several upstream databases are routed to {source}, for it was created again while "
-            f"it was there, and this may be of any of them; {_holds(context, source)}; "
-            f"{_way_on(statement)}"
+            f"several upstream databases are routed to {source}, because it was created again "
+            "while it existed, and this statement may concern any of them; "
+            f"{_holds(context, source)}; {_way_on(statement)}"
         )
     others = _others(context, source, entry) if isinstance(statement, DropSchema) else []
     if others:
@@ -106,8 +106,8 @@ def refuse_shared(context: DdlContext, entry: LedgerEntry, statement: Statement)
 
 def _way_on(statement: Statement) -> str:
     if isinstance(statement, AlterSchema):
-        return "nothing is to be done for it here, since its tables keep their character sets"
-    return "drop those of its tables and views that upstream no longer has, and nothing else"
+        return "nothing to do here: its tables keep their character sets"
+    return "drop only those of its tables and views that the upstream no longer has"
 
 
 def _holds(context: DdlContext, source: str) -> str:

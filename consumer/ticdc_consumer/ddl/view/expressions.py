@@ -107,7 +107,7 @@ def _tight_condition(scope: Scope, node: exp.Expr) -> str:
 def _truth_of(scope: Scope, node: exp.Expr) -> Typed:
     one = _read(scope, node)
     if one.kind not in _EXACT:
-        raise refused(f"whether {one.text} is true is not certain")
+        raise refused(f"it is not certain whether {one.text} is true")
     return one
 
 
@@ -121,7 +121,7 @@ def _read(scope: Scope, node: exp.Expr) -> Typed:
     if type(node) in _COMPARISONS:
         if type(node.expression.unnest()) in _COMPARISONS:
             # The parser's order of `a = b < c` is not TiDB's, which takes the first one first.
-            raise refused(f"which comparison of {as_text(node)} is the first is not certain")
+            raise refused(f"it is not certain which comparison of {as_text(node)} comes first")
         left, right = _operands(scope, node)
         if not _comparable(scope, left, right) and not _is_null_safe(node, left, right):
             raise _unlike(left, right)
@@ -145,7 +145,7 @@ def _truth(text: str) -> Typed:
 
 def _unlike(left: Typed, right: Typed) -> Exception:
     return refused(
-        f"how {left.text} ({left.kind}) compares with {right.text} ({right.kind}) is not certain"
+        f"it is not certain how {left.text} ({left.kind}) compares with {right.text} ({right.kind})"
     )
 
 
@@ -153,7 +153,7 @@ def _of(scope: Scope, node: exp.Expr, kinds: frozenset[str]) -> Typed:
     """An expression of one of these kinds."""
     one = typed(scope, node)
     if one.kind not in kinds:
-        raise refused(f"what becomes of {as_text(node)} is not certain, as it is {one.kind}")
+        raise refused(f"the result of {as_text(node)} is not certain, because it is {one.kind}")
     return one
 
 
@@ -208,7 +208,7 @@ def _one_of(branches: Sequence[Typed]) -> Kind:
     if len(kinds) == 1 and (len(values) == 1 or kinds <= _SORTED - {"decimal"} | {"string"}):
         return "plain" if kinds == {"string"} else values[0].kind
     listed = ", ".join(f"{branch.text} ({branch.kind})" for branch in branches)
-    raise refused(f"how a value that is one of {listed} is shown is not certain")
+    raise refused(f"it is not certain how a value that is one of {listed} is shown")
 
 
 def _like_one(text: str, branches: Sequence[Typed]) -> Typed:
@@ -219,7 +219,7 @@ def _like_one(text: str, branches: Sequence[Typed]) -> Typed:
     scales = {value.scale for value in values}
     kind = _one_of(branches)
     if kind == "datetime" and len(scales) > 1:
-        raise refused("seconds with other digits behind the point are not certain to be shown so")
+        raise refused("seconds with another number of decimals may be shown otherwise")
     return Typed(text, kind, scale=max(scales, default=0), most=most)
 
 
@@ -378,7 +378,7 @@ def _concat(scope: Scope, node: exp.Expr) -> Typed:
     arguments = [typed(scope, part) for part in node.expressions]
     kinds = {one.kind for one in arguments}
     if not kinds <= {"integer", "decimal", "text", "string"}:
-        raise refused(f"what {as_text(node)} gives is not certain")
+        raise refused(f"the result of {as_text(node)} is not certain")
     return scope.words.call(
         "CONCAT", arguments, "text" if kinds <= {"text", "string"} and "text" in kinds else "plain"
     )
@@ -446,7 +446,7 @@ def _count(scope: Scope, node: exp.Expr) -> Typed:
     word, inner = _distinct(node)
     one = typed(scope.inside_aggregate(), inner)
     if word and one.kind not in _SORTED:
-        raise refused(f"which values of {one.text} are equal is not certain")
+        raise refused(f"it is not certain which values of {one.text} are equal")
     text = scope.words.key(one) if word else one.text
     return Typed(f"COUNT({word}{text})", "integer", most=_MOST_ROWS)
 
@@ -456,7 +456,7 @@ def _aggregate(scope: Scope, node: exp.Expr) -> Typed:
     word, inner = _distinct(node)
     one = _of(scope.inside_aggregate(), inner, allowed)
     if one.kind == "text" and not scope.words.orders_alike:
-        raise refused(f"which text is the {name} is not certain")
+        raise refused(f"it is not certain which text is the {name}")
     text = f"{name}({word}{one.text})"
     return Typed(text, "decimal", scale=one.scale) if name == "SUM" else replace(one, text=text)
 

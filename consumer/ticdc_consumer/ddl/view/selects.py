@@ -173,7 +173,7 @@ class _Queries:
         for one, other in zip(left.of, right.of, strict=False):
             alike = (one.kind, one.scale) == (other.kind, other.scale)
             if not alike or one.kind not in allowed:
-                raise refused(f"what becomes of {one.text} and {other.text} is not certain")
+                raise refused(f"the result of combining {one.text} and {other.text} is not certain")
         if len(left.of) != len(right.of):
             raise refused("its queries have other numbers of columns")
         word = "UNION" if distinct else "UNION ALL"
@@ -351,7 +351,9 @@ class _Queries:
                     side.joined = scope.joined
                 sides.append(side.column(exp.column(name.this)))
             if sides[0].kind != sides[1].kind or sides[0].kind not in _COMPARED:
-                raise refused(f"how {sides[0].text} compares with {sides[1].text} is not certain")
+                raise refused(
+                    f"it is not certain how {sides[0].text} compares with {sides[1].text}"
+                )
             scope.joined[name.this.lower()] = sides[0]
             conditions.append(self.words.compared("=", *sides))
         return " AND ".join(conditions)

@@ -88,7 +88,7 @@ class Scout:
 
     def follow(self, starts: Mapping[str, int]) -> None:
         """Adds topics, each from an offset of its partition 0. One that was begun behind that, for
-        a table that was released, is read anew from there."""
+        a table that was released, is read again from there."""
         for topic, offset in starts.items():
             begun = self._begun.get(topic)
             if begun is None or offset < begun:
@@ -141,7 +141,7 @@ class Scout:
         return len(messages)
 
     def _has_come(self, newest: int) -> None:
-        """Messages have, the newest at that time, in ms; or what is none, if it is 0."""
+        """Records that messages arrived; `newest` is the time of the newest in ms, 0 if unknown."""
         self._failures.forget()
         self._last_record = time.monotonic()
         if newest:

@@ -75,8 +75,8 @@ class Files:
         for path, size in sizes.items():
             if size is None:
                 raise Stop(
-                    f"the storage lists files without their sizes, and gives none for {path}: any "
-                    "of them may be empty; set storage.url to an access that gives sizes"
+                    f"the storage lists files without their sizes, and gives none for {path}: "
+                    "any of them may be empty; set storage.url to a protocol that lists sizes"
                 )
         return sizes
 

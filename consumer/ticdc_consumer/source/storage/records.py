@@ -1,6 +1,6 @@
 """A storage's files as the tasks read them: each is a record, its path the key.
 
-A storage that does not answer is asked again: a cut that fails is read anew from its begin.
+A storage that does not answer is asked again: a cut that fails is read again from its begin.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

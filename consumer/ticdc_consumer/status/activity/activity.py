@@ -25,7 +25,7 @@ Stage = Literal[
     "stopped",
 ]
 
-Cause = Literal["target refused", "target away", "commit unknown", "read failed"]
+Cause = Literal["target refused", "target unreachable", "commit unknown", "read failed"]
 """Why something is tried again."""
 
 

@@ -41,10 +41,10 @@ from ticdc_consumer.targets.layout import TableName
 logger = logging.getLogger(__name__)
 
 FOR_MARK = "for a resolved ts above R"
-"""What a consumer that is well waits for."""
-FOR_LOAD = "for a table to be loaded, whose DDL comes next"
+"""Waiting reasons of a healthy consumer."""
+FOR_LOAD = "for a table's load, because its DDL comes next"
 FOR_SCHEMA = "for version"
-"""How begins what one waits for that lacks a schema of Simple's."""
+"""Prefix of the waiting reason when a schema of the Simple protocol is missing."""
 MOST = 1_000
 """Tables that are counted by their names, and partitions that are listed."""
 
@@ -229,7 +229,7 @@ class Monitor:
         self._ddls = tuple(replace(ddl, reason=self._masked(ddl.reason)) for ddl in ddls)
 
     def begins_without(self, tables: Iterable[SetAside]) -> None:
-        """These tables are set aside already."""
+        """These tables are quarantined already."""
         self._set_aside = {
             each.name: SetAsideTable(
                 ".".join(each.name),
@@ -247,7 +247,7 @@ class Monitor:
         self._set_aside = {**self._set_aside, name: table}
 
     def keeps_waiting(self, rows: Mapping[TableName, int]) -> None:
-        """A cut had row changes of tables that are set aside."""
+        """A cut had row changes of tables that are quarantined."""
         for name, more in rows.items():
             table = self._set_aside[name]
             waiting = replace(table, waiting=table.waiting + more)

@@ -83,8 +83,8 @@ class ActivityRecorder:
             if due and not self._ends.is_set():
                 self._warned = time.monotonic()
                 logger.warning(
-                    "what this consumer is at cannot be written into the target, for "
-                    "`status`, `why` and `list`: %s",
+                    "cannot write to the target what this consumer is doing, for `status`, `why` "
+                    "and `list`: %s",
                     self._monitor.unwritten,
                     extra={"event": "activity_not_written", "reason": self._monitor.unwritten},
                 )

@@ -99,12 +99,13 @@ def _bad_message(situation: Situation) -> Explanation | None:
 
 
 _UNREADABLE = (
-    "if it is of one table, have that set aside: ticdc-consumer run {config} --set "
+    "if it concerns one table only, quarantine that table: ticdc-consumer run {config} --set "
     "on_error.quarantine=true, then stop the consumer, and load the table without the message: "
     "ticdc-consumer release {config} TABLE --load",
     "if the next run stops there again, delete the messages up to it (kafka-delete-records, "
-    "partition {partition} of {topic}, before offset {next}), wait for limits.clock_skew, by which "
-    "the rest must be older than a load, and " + LOAD_ANEW.replace("CONFIG", "{config}"),
+    "partition {partition} of {topic}, before offset {next}), wait for limits.clock_skew, "
+    "because the rest must be that much older than a load, and "
+    + LOAD_ANEW.replace("CONFIG", "{config}"),
 )
 
 
@@ -132,8 +133,8 @@ def _drift(situation: Situation) -> Explanation | None:
 
 
 _AFTER_A_RESTORE = (
-    "if all tables were restored to one moment, the ticdc_* tables with them, the next run goes on "
-    "from there, as far as the topics reach back: ticdc-consumer run {config}"
+    "if all tables were restored to one moment, the ticdc_* tables with them, the next run "
+    "continues from there, as far as the topics reach back: ticdc-consumer run {config}"
 )
 
 
@@ -195,7 +196,10 @@ def _silent(situation: Situation) -> Explanation | None:
             f"a consumer, session {silent.session} of the target, holds or waits for the lease, "
             "and has written nothing yet",
             (f"the one before it, {who}, gave its last sign {duration(situation.age)} ago",),
-            (f"see its log and what session {silent.session} waits for; start no other one",),
+            (
+                f"check its log and what session {silent.session} waits for; do not start "
+                "another consumer",
+            ),
         )
     if silent.stopped:
         return Explanation(
@@ -245,10 +249,10 @@ def _table_quarantined(situation: Situation) -> Explanation | None:
     name, resolved_ts, cause, rows = waiting[0]
     others = f", as well as {counted(len(waiting) - 1, 'more table')}" if len(waiting) > 1 else ""
     return Explanation(
-        f"the table {name} is set aside at R {with_time(resolved_ts)}{others}: {cause}",
+        f"the table {name} is quarantined at R {with_time(resolved_ts)}{others}: {cause}",
         (
             f"about {rows:,} of its changes wait in the log",
-            f"the other tables go on: {situation.position}",
+            f"the other tables continue: {situation.position}",
         ),
         (
             "fix the cause, stop the consumer, then apply what waits: "
@@ -326,8 +330,8 @@ BAD_MESSAGE = KnownCause(
 OTHER_PROTOCOL = KnownCause(
     "other-protocol",
     "the error that ended the first run names the protocol that the message looks like",
-    "set protocol to the changefeed's; nothing has been applied, so begin anew: "
-    "ticdc-consumer forget {config}, then run as before",
+    "set protocol to the changefeed's; nothing has been applied, so start again: ticdc-consumer "
+    "forget {config}, then run as before",
     _other_protocol,
 )
 DRIFT = KnownCause(
@@ -383,15 +387,15 @@ CLOCK_SKEW = KnownCause(
 )
 TABLE_QUARANTINED = KnownCause(
     "table-quarantined",
-    "a table is set aside (`[on_error] quarantine`), and nothing before this in the list holds",
+    "a table is quarantined (`[on_error] quarantine`), and no earlier cause in this list applies",
     "fix the cause, stop the consumer, then apply what waits: "
     "ticdc-consumer release {config} TABLE",
     _table_quarantined,
 )
 STANDBY = KnownCause(
     "standby",
-    "`run --standby`, while another consumer is alive; in the metric of that process alone",
-    "nothing: it takes over when the other one is gone",
+    "`run --standby`, while another consumer is alive; only in the metrics of that process",
+    "nothing: it takes over when the other one has ended",
     _stands_by,
 )
 NOTHING_TO_DO = KnownCause(

@@ -34,7 +34,7 @@ def _refused(situation: Situation) -> Explanation | None:
 
 _CERTIFICATE = (
     "compare ssl.ca.location of [kafka] with the authority that signed the brokers' certificate, "
-    "and look whether that has expired"
+    "and check whether the certificate has expired"
 )
 
 
@@ -314,7 +314,7 @@ REFUSED = KnownCause(
     _refused,
 )
 BROKERS_AWAY = KnownCause(
-    "brokers-away",
+    "brokers-unreachable",
     "no broker answers within 2.5 s, while a consumer runs or the last run ended for that reason",
     "check that the brokers run and can be reached from here (bootstrap.servers, and the brokers' "
     "advertised.listeners); a running consumer waits, and reconnects by itself",
@@ -341,14 +341,14 @@ NO_TOPICS = KnownCause(
     _no_topics,
 )
 REGISTRY_AWAY = KnownCause(
-    "registry-away",
+    "registry-unreachable",
     "Avro's schema registry does not answer, or does not have a schema",
     "check the registry and [registry] url; if the consumer has stopped, start it: "
     "ticdc-consumer run {config}",
     _registry_away,
 )
 CLAIM_CHECK_AWAY = KnownCause(
-    "claim-check-away",
+    "claim-check-unreachable",
     "the storage that [source] claim_check names cannot be read",
     "check the storage, its credentials and its driver; if the consumer has stopped, start it: "
     "ticdc-consumer run {config}",

@@ -44,7 +44,7 @@ NO_EXECUTORS = KnownCause(
 )
 EXECUTORS_LOST = KnownCause(
     "executors-lost",
-    "three executors or more have gone since the start, the last within ten minutes",
+    "three executors or more have been lost since the start, the last within ten minutes",
     "look at the executors' logs: usually they exceed their memory ([spark] executor.memory, "
     "executor.memoryOverhead), or the cluster takes them away",
     _executors_lost,

@@ -16,8 +16,9 @@ from ticdc_consumer.status.causes.situation import (
 from ticdc_consumer.targets.blockers import Blocker
 
 _UNANSWERED = (
-    "ask again when this machine, the network and the server are less busy; if it stays so, see "
-    "what the server's sessions wait for; a consumer that runs waits, and goes on by itself",
+    "try again when this machine, the network and the server are less busy; if that does not "
+    "help, check what the server's sessions wait for; a running consumer waits, and continues by "
+    "itself",
 )
 
 
@@ -148,7 +149,7 @@ def _slow_evidence(situation: Situation) -> tuple[str, ...]:
 
 
 TARGET_AWAY = KnownCause(
-    "target-away",
+    "target-unreachable",
     "the target gives no answer within 4 s, or refuses connections",
     "check that the server runs and can be reached from here; a running consumer waits, and "
     "reconnects by itself",

@@ -142,7 +142,11 @@ _METRICS = (
         _one(lambda activity: activity.newest_message),
     ),
     MetricDefinition(
-        "stage", "gauge", "1 for what the consumer is doing, 0 for the others.", _stages, ("stage",)
+        "stage",
+        "gauge",
+        "1 for the stage that the consumer is at, 0 for the others.",
+        _stages,
+        ("stage",),
     ),
     MetricDefinition(
         "stage_begin_timestamp_seconds",
@@ -153,7 +157,7 @@ _METRICS = (
     MetricDefinition(
         "cause",
         "gauge",
-        "1 for what explains the present state, as far as the consumer knows it, 0 for the others.",
+        "1 for the cause of the present state, as far as the consumer knows it, 0 for the others.",
         _causes,
         ("cause",),
     ),
@@ -221,10 +225,13 @@ _METRICS = (
         "changes", "counter", "Keys set or deleted upstream, in these cuts.", _total("changes")
     ),
     MetricDefinition(
-        "duplicates", "counter", "Changes among them that came again.", _total("duplicates")
+        "duplicates",
+        "counter",
+        "Changes of these cuts that came more than once.",
+        _total("duplicates"),
     ),
     MetricDefinition(
-        "replays", "counter", "Changes of earlier cuts that came again.", _total("replays")
+        "replays", "counter", "Changes of earlier cuts that came once more.", _total("replays")
     ),
     MetricDefinition(
         "corrupted_rows",
@@ -272,18 +279,18 @@ _METRICS = (
         "Rows that differ from the upstream, until they are compared again or repaired.",
         _one(lambda activity: activity.verified.differing if activity.verified else 0),
     ),
-    # Tables that are set aside.
+    # Quarantined tables.
     MetricDefinition(
-        "set_aside_timestamp_seconds",
+        "quarantined_timestamp_seconds",
         "gauge",
-        "The time of the R of a table that is set aside.",
+        "The time of the R of a quarantined table.",
         lambda activity: [((t.table,), seconds(t.resolved_ts)) for t in activity.set_aside],
         ("table",),
     ),
     MetricDefinition(
-        "set_aside_changes",
+        "quarantined_changes",
         "gauge",
-        "About how many changes of such a table wait in the log.",
+        "The approximate number of changes of a quarantined table that wait in the log.",
         lambda activity: [((t.table,), t.waiting) for t in activity.set_aside],
         ("table",),
     ),
@@ -291,7 +298,7 @@ _METRICS = (
     MetricDefinition(
         "stage_seconds", "histogram", "Seconds of each stage of a cut.", _stage_seconds, ("stage",)
     ),
-    MetricDefinition("retries", "counter", "What was tried again.", _retries, ("cause",)),
+    MetricDefinition("retries", "counter", "Retries, by operation.", _retries, ("cause",)),
     MetricDefinition(
         "process_resident_memory_bytes",
         "gauge",

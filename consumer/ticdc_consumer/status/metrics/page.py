@@ -77,7 +77,7 @@ def document(
         _section("Lag", _lag(activity, samples, ready_lag), "wide"),
         _section("Where the time goes", _time(activity)),
         _section("DDL", _ddl(activity)),
-        *([_section("Set aside", _set_aside(activity), "wide")] if activity.set_aside else []),
+        *([_section("Quarantined", _set_aside(activity), "wide")] if activity.set_aside else []),
         _section("Partitions", _partitions(activity, reason is None)),
         _section("Tables", _tables(activity, rates)),
     )
@@ -170,7 +170,7 @@ def _time(activity: Activity) -> str:
         for stage, name in _STAGES.items()
     ]
     head = ("stage", "over the last minutes", "#share", "#since the start")
-    busy = _soft("Of the time that cuts took. The time between cuts, without work, does not count.")
+    busy = _soft("Shares of the time that cuts took. Idle time between cuts does not count.")
     return busy + _table(head, rows)
 
 

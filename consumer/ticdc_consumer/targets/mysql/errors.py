@@ -83,8 +83,8 @@ _WITH_TABLE = frozenset({3140, 3141, 3157})
 """These name the column as `t.c`."""
 
 _SMALLER = (
-    "or lower [limits] rows_per_epoch (a cut ends at a resolved ts, so that none gets smaller than "
-    'the rows between two), or set [target] apply = "transactions"'
+    "or lower [limits] rows_per_epoch (a cut has at least the rows between two resolved ts), or "
+    'set [target] apply = "transactions"'
 )
 _TOO_LARGE = {
     8004: f"the cut is larger than TiDB's txn-total-size-limit: raise that, {_SMALLER}",

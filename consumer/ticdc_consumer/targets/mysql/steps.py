@@ -169,8 +169,8 @@ def done(
     if all(others[number] for number in fitting):
         (column, *_) = others[fitting[0]]
         raise InTheWay(
-            f"{target.quote(*name)} has another default or expression for column {column} than it "
-            f"is to have{undo}"
+            f"{target.quote(*name)} has another default or expression for column {column} than "
+            f"expected{undo}"
         )
     fitting = [number for number in fitting if not others[number]]
     if _renamed_between(steps, fitting):
@@ -197,7 +197,7 @@ def done(
         changed = [fact for fact in differing if now.get(fact) != facts[0].get(fact)]
         present = "; ".join(f"{fact} is {_text(now.get(fact))}" for fact in changed)
         details = f": {present}" if present else ""
-        as_after = f"{target.quote(*name)} looks as after it{details}{undo}"
+        as_after = f"{target.quote(*name)} already looks as it does after this DDL{details}{undo}"
     return Progress(fitting[0], as_after)
 
 
@@ -228,8 +228,8 @@ def _undo(
     relation = target.quote(*table)
     if not changed or any(fact in facts[0] for fact in changed):
         return (
-            "; if its rows are what this DDL makes of upstream's, mark it done; else make the "
-            "table as it was before, with the rows of then, and start again"
+            "; if its rows equal the upstream's after this DDL, mark it as done; else restore "
+            "the table and its rows as they were before it, and start again"
         )
     clauses = [
         "DROP PRIMARY KEY"
@@ -253,7 +253,7 @@ def _neither(facts: Sequence[Facts], differing: Sequence[str], now: Facts) -> st
         if now.get(fact) not in [each.get(fact) for each in facts]
     )
     half = "some of its changes are done and some are not"
-    return f"is neither as before nor as after: {neither or half}"
+    return f"matches neither its state before the DDL nor after it: {neither or half}"
 
 
 def _text(fact: object) -> str:

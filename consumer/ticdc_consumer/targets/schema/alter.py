@@ -246,7 +246,7 @@ class TableAlteration(ABC):
         self.conversions = conversions(self.differences, empty)
         for name, converted in self.conversions.items():
             if converted and not isinstance(converted.change, (*self.computed, type(None))):
-                raise Unsupported(f"column {name}: what becomes of its values is not computed here")
+                raise Unsupported(f"column {name}: its new values cannot be computed here")
         self.initials = initials(self.evolved, self.differences, empty)
 
     @abstractmethod
@@ -295,8 +295,8 @@ class TableAlteration(ABC):
                 queries.append(
                     (
                         f"SELECT 1 FROM {self.relation} WHERE {condition} LIMIT 1",  # noqa: S608
-                        f"column {new.name}: there are values that its new definition cannot hold "
-                        "as they are, and what TiDB made of them is not sent",
+                        f"column {new.name}: it has values that its new definition cannot hold "
+                        "unchanged, and TiCDC does not send what TiDB made of them",
                     )
                 )
         return tuple(queries)

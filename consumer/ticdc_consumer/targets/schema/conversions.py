@@ -66,8 +66,8 @@ def conversion(old: Column, new: Column) -> Conversion:
     result = _converted(old.type, new.type)
     if result is None:
         raise Unsupported(
-            f"column {new.name}: what a change from {_text(old.type)} to {_text(new.type)} makes "
-            "of the values that are there is not sent, and not certain"
+            f"column {new.name}: cannot convert existing values from {_text(old.type)} to "
+            f"{_text(new.type)} exactly: TiCDC does not send the results"
         )
     if old.nullable and (not new.nullable or may_fill(old, new)):
         return replace(result, refused=(*result.refused, IsNull()))

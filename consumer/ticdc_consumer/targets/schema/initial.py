@@ -39,7 +39,7 @@ def initial(column: Column, computed: bool) -> Initial:
         )
     if value is None:
         raise Unsupported(
-            f"column {column.name}: what its default gives existing rows is not certain"
+            f"column {column.name}: the value that its default gives existing rows is not certain"
         )
     return value
 
@@ -94,7 +94,7 @@ def _zero(column: Column) -> Initial:
     if name == "vector" and type_.length is None:
         return "[]"
     raise Unsupported(
-        f"column {column.name}: what rows hold in a new {name} NOT NULL is not certain"
+        f"column {column.name}: the value of existing rows in a new {name} NOT NULL is not certain"
     )
 
 

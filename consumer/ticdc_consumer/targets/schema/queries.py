@@ -217,7 +217,7 @@ def without_zero(operands: Sequence[Typed]) -> tuple[str, str]:
 def in_scale(one: Typed, scale: int) -> Typed:
     """A scaled integer with more digits behind the point. Raises `Unsupported` for fewer."""
     if scale < one.scale:
-        raise Unsupported("it compares numbers with other digits behind the point")
+        raise Unsupported("it compares numbers with another number of decimals")
     factor = 10 ** (scale - one.scale)
     if factor == 1:
         return one

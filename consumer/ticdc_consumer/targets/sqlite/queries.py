@@ -124,7 +124,7 @@ class SqliteWords(PortableWords):
         if other.kind == "date":
             return " || ' 00:00:00" + (f".{'0' * scale}'" if scale else "'")
         if other.scale > scale:
-            raise Unsupported("it compares seconds with other digits behind the point")
+            raise Unsupported("it compares seconds with another number of decimals")
         if other.scale == scale:
             return ""
         zeros = "0" * (scale - other.scale)
@@ -139,7 +139,7 @@ class SqliteWords(PortableWords):
             return self.string(text)
         digits = match[3] or ""
         if len(digits) > one.scale:
-            raise Unsupported("it compares seconds with other digits behind the point")
+            raise Unsupported("it compares seconds with another number of decimals")
         fraction = f".{digits:0<{one.scale}}" if one.scale else ""
         return self.string(f"{match[1]} {match[2] or '00:00:00'}{fraction}")
 

@@ -60,7 +60,7 @@ def dumped_at(files: Files) -> int:
         )
     text = content.decode(errors="replace")
     if "Finished dump at:" not in text:
-        raise Stop(f"{METADATA}: the dump is not finished: let Dumpling end, or dump anew")
+        raise Stop(f"{METADATA}: the dump is not finished: let Dumpling finish, or dump again")
     position = _POSITION.search(text)
     if position is None or position[1] != "tidb-binlog":
         raise Stop(f"{METADATA} names no position of a TiDB: a dump of another database has no TS")
@@ -94,8 +94,8 @@ def contents(files: Files, options: Settings) -> DumpContents:
                 rows[name].append((int(match["number"]), path, form))
         elif _OF_DUMPLING.fullmatch(path) and not _OTHER_FILE.fullmatch(path):
             raise Stop(
-                f"{path} in [source] dump is no file of Dumpling's default names: dump without "
-                "--output-filename-template, into a folder that is empty"
+                f"{path} in [source] dump does not have one of Dumpling's default file names: "
+                "dump without --output-filename-template, into an empty folder"
             )
     for name in sorted(rows.keys() - schemas.keys()):
         raise Stop(

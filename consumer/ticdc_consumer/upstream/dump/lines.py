@@ -83,8 +83,8 @@ class Lines:
             end += len(self.comma)
         where = f"{piece.file}, byte {piece.begin + position}: the row"
         if values != len(self.columns) and re.fullmatch(self.closing, line[end:]):
-            return f"{where} has {values} values, and not {len(self.columns)}: dump anew"
-        return f"{where} is not as Dumpling writes it with --escape-backslash: dump anew"
+            return f"{where} has {values} values, and not {len(self.columns)}: dump again"
+        return f"{where} is not as Dumpling writes it with --escape-backslash: dump again"
 
 
 def written(table: Table) -> tuple[Column, ...]:

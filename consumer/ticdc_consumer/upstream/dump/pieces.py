@@ -95,7 +95,7 @@ class PieceReader:
             return self._unpacked(path, begin, end)
         except OSError:
             self.close()
-            raise Stop(f"{path} is damaged or cut off: copy it again, or dump anew") from None
+            raise Stop(f"{path} is damaged or cut off: copy it again, or dump again") from None
         except BaseException:
             self.close()
             raise
@@ -141,7 +141,7 @@ def pieces(
     tail = yield from cut(reader, path, length, size)
     if not tail.endswith(ending):
         raise Stop(
-            f"{path} is cut off: its last row does not end; copy the file again, or dump anew"
+            f"{path} is cut off: its last row does not end; copy the file again, or dump again"
         )
 
 

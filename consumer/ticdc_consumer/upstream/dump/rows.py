@@ -113,11 +113,11 @@ def _reason(column: Column, error: Exception) -> str:
         return (
             "Dumpling has only six digits of a FLOAT below 1e-15, or from 1e15 on; end this load "
             "with ticdc-consumer forget, and load --replace from [source] upstream without "
-            "[source] dump, or make the column a DOUBLE upstream and dump anew"
+            "[source] dump, or make the column a DOUBLE upstream and dump again"
         )
     if column.type.name == "timestamp":
         return (
-            "a time that is twice or never in [source] dump_time_zone: dump with --params "
+            "a time that occurs twice or never in [source] dump_time_zone: dump with --params "
             '"time_zone=+00:00"'
         )
-    return f"not a value of {column.type.name}: dump anew"
+    return f"not a value of {column.type.name}: dump again"

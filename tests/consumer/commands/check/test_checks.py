@@ -186,14 +186,14 @@ def test_a_snapshot_must_be_younger_than_the_first_message(kafka: Kafka, sqlite_
     old = report(options(kafka, topic, sqlite_url, from_ts=429918007904436226))
     assert lines(old, "fail") == [
         f"{topic}[1]: begins at offset 3, whose record is not older than the snapshot "
-        "429918007904436226 by limits.clock_skew: rows may be lost; take a newer one, or "
-        "load all tables by: ticdc-consumer load CONFIG --replace"
+        "429918007904436226 by limits.clock_skew: rows may be lost; use a newer one, or load "
+        "all tables by: ticdc-consumer load CONFIG --replace"
     ]
     create_shop(sqlite_url)
     young = report(options(kafka, topic, sqlite_url, from_ts=(1 << 63)))
     assert lines(young, "fail") == []
     assert any(
-        "cannot show whether the changefeed began" in words for words in lines(young, "warn")
+        "does not show whether the changefeed began" in words for words in lines(young, "warn")
     )
 
 
@@ -228,7 +228,7 @@ def test_nothing_is_applied_yet_or_all_of_it(mock_kafka: Kafka, sqlite_url: str)
         ends = positions(topic, sizes(mock_kafka, topic))
         store.begin_again(begun, Checkpoint.first(settings, 429918007904436226, ends))
     well = lines(report(settings), "ok")
-    assert "messages: none after the checkpoint: all that the topics hold is applied" in well
+    assert "messages: none after the checkpoint: everything in the topics is applied" in well
 
 
 def positions(topic: str, restarts: Iterable[int]) -> dict[tuple[str, int], Position]:
@@ -253,7 +253,7 @@ def test_a_log_must_reach_back_to_the_checkpoint(kafka: Kafka, sqlite_url: str) 
     target.close()
     well = lines(report(settings), "ok")
     assert "log: reaches back to the checkpoint in 2 partitions" in well
-    assert "scope: topics, filter, routes, protocol and time zone are the checkpoint's" in well
+    assert "scope: topics, filter, routes, protocol and time zone match the checkpoint's" in well
     kafka.delete_records(topic, 1, 6)
     (words,) = lines(report(settings), "fail")
     assert words.startswith(f"{topic}[1]: begins at offset 6, but the next cut begins at 4: ")
@@ -271,7 +271,7 @@ def test_each_table_is_told_with_its_key_and_way(kafka: Kafka, target_url: str) 
     well = "\n".join(lines(findings, "ok"))
     assert "accounts" in well
     assert "key (id), by upsert" in well
-    assert "key (id), by DELETE, then INSERT, since it has more unique keys" in well
+    assert "key (id), by DELETE, then INSERT, because it has further unique keys" in well
 
 
 TROUBLES = [
@@ -493,7 +493,7 @@ def test_the_grant_for_the_checkpoints_tables_is_named(
             assert grant == 'GRANT USAGE, CREATE ON SCHEMA "public" TO "nobody_yet"'
             connection.exec_driver_sql(grant)
             good = lines(report(options(mock_kafka, topic, text)), "ok")
-            assert [t for t in good if t.startswith("privileges: tables may be created")]
+            assert [t for t in good if t.startswith("privileges: this user may create tables")]
         finally:
             connection.exec_driver_sql("DROP OWNED BY nobody_yet; DROP ROLE nobody_yet")
     engine.dispose()

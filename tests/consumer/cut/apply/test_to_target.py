@@ -148,7 +148,7 @@ def test_a_table_that_is_loaded_again_is_not_set_aside(sqlite_url: str) -> None:
         applier.tend()
         with pytest.raises(Stop, match="a row is refused") as stop:
             applier.set_aside(ACCOUNTS_NAME, here.old, Stop("a row is refused"))
-        note = "bank.accounts cannot be set aside while load --table loads it"
+        note = "bank.accounts cannot be quarantined while load --table loads it"
         assert stop.value.__notes__ == [note]
         assert not here.store.quarantine.tables()
 
@@ -186,7 +186,7 @@ def test_a_table_with_a_foreign_key_is_not_quarantined(sqlite_url: str) -> None:
         applier = setting_aside(here)
         with pytest.raises(Stop, match="a row is refused") as stop:
             applier.set_aside(ACCOUNTS_NAME, here.old, Stop("a row is refused"))
-        assert "cannot be set aside: " in stop.value.__notes__[0]
+        assert "cannot be quarantined: " in stop.value.__notes__[0]
         assert not here.store.quarantine.tables()
 
 

@@ -250,7 +250,7 @@ def test_rows_of_quarantined_or_left_out_tables_are_only_counted() -> None:
 LACKING = [
     ("of the cut", "d", 7, {}, {("d", "t", 2): (*PLACE, 3)}, None),
     ("of a later cut", "d", 9, {}, {}, 3),
-    ("of a table that is set aside", "aside", 7, {("aside", "t"): 1}, {}, None),
+    ("of a table that is quarantined", "aside", 7, {("aside", "t"): 1}, {}, None),
     ("of a table that is left out", "out", 9, {}, {}, None),
     ("of one that joins, of the cut", "joins", 7, {}, {}, None),
     ("of one that joins, of a later cut", "joins", 9, {}, {}, 3),

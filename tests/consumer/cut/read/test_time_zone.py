@@ -20,8 +20,8 @@ def test_a_time_of_the_zone_is_one_in_utc(zone: str, local: str | None, utc: str
 
 
 WRONG = [
-    ("2024-10-27 02:30:00", "t.c: a time that is twice or never in Europe/Berlin"),
-    ("2024-03-31 02:30:00.25", "t.c: a time that is twice or never in Europe/Berlin"),
+    ("2024-10-27 02:30:00", "t.c: a time that occurs twice or never in Europe/Berlin"),
+    ("2024-03-31 02:30:00.25", "t.c: a time that occurs twice or never in Europe/Berlin"),
     ("2024-02-30 00:00:00", "t.c: not a TIMESTAMP"),
 ]
 

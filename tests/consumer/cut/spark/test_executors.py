@@ -162,7 +162,9 @@ def test_a_cluster_without_workers_is_told_and_awaited(
     capsys: pytest.CaptureFixture[str],
     two_workers: Cluster,
 ) -> None:
-    waits = f"Spark's jobs wait for an executor: master {two_workers.url} has given none for 20 s"
+    waits = (
+        f"Spark's jobs wait for an executor: master {two_workers.url} has provided none for 20 s"
+    )
     feed = Changefeed(mock_kafka, tmp_path, capsys, two_workers)
     driver = feed.run.driver(spark=True, **STOPPED_TASKS)
     try:

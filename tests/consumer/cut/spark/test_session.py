@@ -56,7 +56,7 @@ def unlucky(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 @pytest.mark.parametrize(
     ("raises", "kind", "words"),
     [
-        (faulty, Stop, "Spark could not fold: KeyError in a Python worker, which another try"),
+        (faulty, Stop, "Spark could not fold: KeyError in a Python worker, which a retry"),
         (unlucky, Retry, "Spark could not fold: a disk is full (No space left on device)"),
     ],
 )
@@ -246,8 +246,7 @@ def test_a_jvm_that_is_killed_while_it_starts_is_one_clear_line(moment: str) -> 
     assert run.returncode == 1
     assert run.stderr.splitlines()[-1].endswith(
         (
-            "before it was ready, as one does that the system "
-            "kills for want of memory; start again",
+            "before it was ready; the system may have killed it for lack of memory; start again",
             "its JVM has ended; start again",
         )
     )

@@ -105,8 +105,8 @@ FOUND = [
         ADD_7,
         "accounts",
         ["ALTER TABLE {accounts} ADD w INT"],
-        "rows of {accounts} hold another w than upstream's, which got its default: put them right "
-        "by UPDATE {accounts} SET {w} = 7",
+        "rows of {accounts} have another w than the upstream's rows, which got its default: "
+        "correct them by UPDATE {accounts} SET {w} = 7",
     ),
     (
         "ALTER TABLE accounts ADD COLUMN w INT",
@@ -131,15 +131,15 @@ FOUND = [
         "RENAME TABLE elsewhere.c TO bank.b",
         "b",
         [],
-        "the rows that bank.b had as elsewhere.c did not come through the changefeed: "
-        "bring them by: ticdc-consumer load CONFIG --table bank.b",
+        "the rows that bank.b had as elsewhere.c did not come through the changefeed: load them "
+        "by: ticdc-consumer load CONFIG --table bank.b",
     ),
     ("CREATE TABLE log (id INT PRIMARY KEY)", "log", [], "there is no table {log}"),
     (
         "CREATE TABLE log (id INT PRIMARY KEY)",
         "log",
         ["CREATE TABLE {log} (id INT PRIMARY KEY)", "INSERT INTO {log} VALUES (1)"],
-        "there are rows in {log}: upstream's table was created without rows; delete them",
+        "there are rows in {log}: the upstream created the table without rows; delete them",
     ),
     ("CREATE VIEW v AS SELECT id FROM accounts", "v", [], "there is no view {v}"),
     (
@@ -272,7 +272,7 @@ def test_sql_of_a_person_cut_off_by_a_crash_is_all_or_waits(target_url: str) -> 
                 continue
             if left.state == "pending" and left.instead:
                 with pytest.raises(
-                    Stop, match="was cut off or refused, and some of it may be done"
+                    Stop, match="was interrupted or refused, and part of it may be done"
                 ):
                     run_pending(here)
             elif left.state == "pending":

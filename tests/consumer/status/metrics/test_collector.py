@@ -41,7 +41,7 @@ def busy(changefeed: str = "shop") -> Monitor:
     monitor.waits_for_operator([WaitingDdl("7:1", "no such type")])
     monitor.sets_aside(("shop", "b"), R, "no such column")
     monitor.keeps_waiting({("shop", "b"): 8})
-    monitor.retries(Unavailable("away"), "target away")
+    monitor.retries(Unavailable("away"), "target unreachable")
     monitor.verified(VerifiedShare(1_700_000_002.5, 3, 24, R, 1_000, 2, "shop.a: 2 rows"))
     monitor.verified(VerifiedShare(1_700_000_003.5, 4, 24, R, 500, failed="away"))
     monitor.failed(Stop("poison"))
@@ -62,8 +62,8 @@ def samples(registry: CollectorRegistry) -> dict[tuple[str, tuple[tuple[str, str
 
 VALUES: list[tuple[str, Mapping[str, str], float]] = [
     ("resolved_timestamp_seconds", {}, 1_700_000_000),
-    ("set_aside_timestamp_seconds", {"table": "shop.b"}, 1_700_000_000),
-    ("set_aside_changes", {"table": "shop.b"}, 8),
+    ("quarantined_timestamp_seconds", {"table": "shop.b"}, 1_700_000_000),
+    ("quarantined_changes", {"table": "shop.b"}, 8),
     ("newest_message_timestamp_seconds", {}, 1_700_000_001.5),
     ("stage", {"stage": "planning"}, 1),
     ("stage", {"stage": "waiting"}, 0),
@@ -100,7 +100,7 @@ VALUES: list[tuple[str, Mapping[str, str], float]] = [
     ("stage_seconds_bucket", {"stage": "load", "le": "+Inf"}, 1),
     ("stage_seconds_sum", {"stage": "read"}, 0.2),
     ("stage_seconds_count", {"stage": "ddl"}, 1),
-    ("retries_total", {"cause": "target away"}, 1),
+    ("retries_total", {"cause": "target unreachable"}, 1),
     ("retries_total", {"cause": "read failed"}, 0),
 ]
 

@@ -109,7 +109,7 @@ SAYS: list[tuple[Callable[[], Monitor], str, list[str]]] = [
     (stopped_at_a_ddl, "Why", ["the DDL 7:1 waits for an operator: the default is an expression"]),
     (stopped_at_a_ddl, "Why", ["What to do", "Not ready: the consumer has stopped: DDL 7:1"]),
     (stopped_at_a_ddl, "Position", ["last error DDL 7:1 of shop.a stops"]),
-    (stopped_at_a_ddl, "Set aside", ["shop.notes has waited at R 7", "no such column"]),
+    (stopped_at_a_ddl, "Quarantined", ["shop.notes has waited at R 7", "no such column"]),
     (stopped_at_a_ddl, "DDL", ["perhaps: ALTER TABLE a ADD b INTEGER But this was not tried"]),
     (stopped_at_a_ddl, "DDL", ["ticdc-consumer verify CONFIG --repair --table shop.a"]),
 ]
@@ -185,7 +185,7 @@ def hostile() -> Monitor:
     monitor.ran_ddls(["done"], 0.0, LastDdl(HOSTILE, HOSTILE, "done", HOSTILE, 0.0))
     monitor.waits_for_operator([WaitingDdl(HOSTILE, HOSTILE, (HOSTILE,))])
     monitor.sets_aside((HOSTILE, HOSTILE), 7, HOSTILE)
-    monitor.retries(Unavailable(HOSTILE), "target away")
+    monitor.retries(Unavailable(HOSTILE), "target unreachable")
     monitor.unwritten = HOSTILE
     monitor.session = HOSTILE
     return monitor
@@ -230,7 +230,7 @@ def test_no_secret_is_on_the_page() -> None:
     monitor.secrets = frozenset({"canary"})
     monitor.waits_for_operator([WaitingDdl("7:1", "no access for canary")])
     monitor.ran_ddls(["done"], 0.0, LastDdl("7:1", "DROP VIEW v", "done", "by canary", 0.0))
-    monitor.retries(Unavailable("canary is refused"), "target away")
+    monitor.retries(Unavailable("canary is refused"), "target unreachable")
     monitor.unwritten = "canary is refused"
     monitor.waiting(None, {}, trouble=Unavailable("canary is refused"))
     monitor.stopped(Stop("canary is refused"))

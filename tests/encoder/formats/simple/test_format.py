@@ -371,7 +371,8 @@ def test_an_hour_that_a_zone_has_twice_is_refused() -> None:
     with pytest.raises(WireError) as raised:
         Decoder(PLAIN, [table]).decode(None, value)
     assert str(raised.value) == (
-        "column `a` of d.t: a time that is twice or never in America/New_York (run TiCDC in UTC)"
+        "column `a` of d.t: a time that occurs twice or never in America/New_York (run TiCDC in "
+        "UTC)"
     )
 
 

@@ -1,4 +1,4 @@
-"""One cut, from checkpoint to commit: `Epochs` has what `reader.Reader` read applied."""
+"""One cut, from checkpoint to commit: `Epochs` applies what `cut_reader.Reader` has read."""
 
 import logging
 import time

@@ -1,4 +1,8 @@
-"""Repeats a transaction until its outcome is known."""
+"""Repeats a transaction until its outcome is known.
+
+Which errors may be repeated is decided by `targets/*/errors.py`, which raise `Retry`. A whole cut is
+repeated by `cut/epoch.py`.
+"""
 
 from collections.abc import Callable
 

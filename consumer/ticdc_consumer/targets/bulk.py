@@ -1,4 +1,5 @@
-"""What is done to rows: the part of a target that loads them."""
+"""The part of a target that writes and deletes rows. It runs in the driver; a load and staging use it
+in Spark's tasks, too."""
 
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Literal

@@ -1,4 +1,5 @@
-"""Columnar conversions that more than one target uses. Only what is rare goes through Python.
+"""Columnar conversions that more than one target uses to encode rows, in Spark's tasks and in the
+driver. Only rare values go through Python.
 
 Values come from the wire. What a kernel returns as it is, or in another notation, cannot be more
 than one value where it is written without escapes.

@@ -1,4 +1,4 @@
-"""EDGE one table of the upstream as of a timestamp, for a DDL whose values TiCDC does not send."""
+"""One table of the upstream as of a timestamp, for a DDL whose values TiCDC does not send."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager

@@ -1,4 +1,4 @@
-"""EDGE a result of the MySQL protocol -> columns of bytes, with no Python object for each value.
+"""A result of the MySQL protocol -> columns of bytes, with no Python object for each value.
 
 PyMySQL has sent the statement and read what its columns are. Then a row is a packet: three bytes of
 length, one that counts the packets, and the values, each behind its own length. A loop goes from

@@ -1,4 +1,4 @@
-"""EDGE the upstream TiDB -> what it held at one timestamp. Nothing is written there.
+"""The upstream TiDB -> what it held at one timestamp. Nothing is written there.
 
 Values come as TiDB prints them, text and bytes alone: the driver converts none.
 """

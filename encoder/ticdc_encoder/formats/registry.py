@@ -1,4 +1,7 @@
-"""Schema registries: where Avro messages keep their schemas, and the frame that names one."""
+"""Schema registries: where Avro messages keep their schemas, and the frame that names one.
+
+The list of formats is `FORMATS`, in `ticdc_encoder.formats`.
+"""
 
 from collections.abc import Mapping
 from functools import cached_property

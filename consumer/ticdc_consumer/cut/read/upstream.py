@@ -1,4 +1,5 @@
-"""EDGE the upstream -> rows as they were at a commit_ts.
+"""The upstream -> single large rows as they were at a commit_ts (`large_rows.py`). Whole tables are
+read by the package `ticdc_consumer.upstream`.
 
 They are read by `tidb_snapshot`, as TiCDC's own consumers do: in most releases of TiDB AS OF
 TIMESTAMP is exact only to the millisecond, within which there may be another transaction.

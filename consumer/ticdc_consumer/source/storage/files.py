@@ -1,4 +1,4 @@
-"""EDGE a storage, as fsspec opens it: its files, and their contents."""
+"""A storage, as fsspec opens it: its files, and their contents."""
 
 from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache

@@ -1,7 +1,6 @@
 """Repeats a transaction until its outcome is known.
 
-Which errors may be repeated is decided by `targets/*/errors.py`, which raise `Retry`. A whole cut is
-repeated by `cut/epoch.py`.
+`targets/*/errors.py` decide which errors are a `Retry`. `cut/epoch.py` repeats a whole cut.
 """
 
 from collections.abc import Callable

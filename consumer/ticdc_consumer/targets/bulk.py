@@ -1,5 +1,5 @@
-"""The part of a target that writes and deletes rows. It runs in the driver; a load and staging use it
-in Spark's tasks, too."""
+"""The part of a target that writes and deletes rows. It runs in the driver; a load and staging
+use it in Spark's tasks, too."""
 
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Literal

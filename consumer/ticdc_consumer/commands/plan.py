@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 from ticdc_encoder.errors import DefinitionError
 from ticdc_encoder.event import Ddl
 from ticdc_encoder.filters.table import TableFilter
-from ticdc_encoder.sql.statements import AlterTable, RenameTable
 
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.cut.apply.counts import Applied
@@ -28,6 +27,7 @@ from ticdc_consumer.ddl import known_views, renames, views
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
+from ticdc_consumer.ddl.kinds import names_of
 from ticdc_consumer.ddl.quarantined import literal_rule
 from ticdc_consumer.errors import Stop, TableNotSent, ValuesNotSent
 from ticdc_consumer.state.checkpoint import Checkpoint
@@ -364,14 +364,8 @@ class Recorder:
 
 def _touched(context: DdlContext, entry: LedgerEntry) -> set[str]:
     """The tables that a DDL changes, as patterns."""
-    names = {(entry.schema, entry.table)}
-    match context.statement(entry):
-        case RenameTable(old, new):
-            names |= {old, new}
-        case AlterTable(schema, table):
-            names.add((schema, table))  # that of EXCHANGE PARTITION is not beside it
-        case _:
-            pass
+    # The table of EXCHANGE PARTITION is that of the entry.
+    names = {(entry.schema, entry.table), *names_of(context.statement(entry)).tables}
     return {literal_rule(schema, table) for schema, table in names if schema}
 
 

@@ -2,12 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 
-from ticdc_encoder.errors import TicdcError
-from ticdc_encoder.sql.statements import CreateTable, CreateTableLike
-
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.cut.cuts import Cut
-from ticdc_consumer.ddl.names import parsed
+from ticdc_consumer.ddl.kinds import kind_of
+from ticdc_consumer.ddl.names import understood
 from ticdc_consumer.source import rows_need_definitions
 from ticdc_consumer.source.marks import SeenDdl
 from ticdc_consumer.state.known_tables import lower
@@ -23,11 +21,10 @@ LONGEST_WAIT = 64
 
 def creates(seen: SeenDdl) -> bool:
     """Whether a DDL is nothing but a CREATE TABLE."""
-    try:
-        statement = parsed(seen.ddl.query, seen.ddl.schema)
-    except TicdcError:
+    statement = understood(seen.ddl.query, seen.ddl.schema)
+    if statement is None or not seen.ddl.table:
         return False
-    return bool(seen.ddl.table) and isinstance(statement, CreateTable | CreateTableLike)
+    return kind_of(statement).runs == "in a shared cut"
 
 
 def early(cut: Cut, names: Iterable[TableName]) -> int:

@@ -31,6 +31,7 @@ from ticdc_encoder.sql.statements import (
 )
 
 from ticdc_consumer.ddl.dropped_tables import newest
+from ticdc_consumer.ddl.kinds import kind_of, like_definition, names_of
 from ticdc_consumer.ddl.names import statement_in_database, statement_of
 from ticdc_consumer.ddl.shared.databases import is_shared, statement_of_database
 from ticdc_consumer.state.known_tables import Basis, Definitions, lower
@@ -158,31 +159,22 @@ def definitions_after(
     statement: Statement, definitions: Definitions, ledger: Ledger
 ) -> Definitions:
     """What will be known after a statement."""
-    changes: dict[TableName, Table | None] = {}
-    match statement:
-        case CreateTable(table):
-            changes[table.schema, table.name] = table
-        case CreateTableLike(schema, name, like) if like in definitions:
-            changes[schema, name] = like_definition(definitions[like], schema, name)
-        case DropTable(schema, name):
-            changes[schema, name] = None
-        case DropSchema(schema):
-            changes |= dict.fromkeys(definitions.of_schema(schema))
-        case RecoverTable((_, _) as of, (schema, name)):
-            dropped = newest(ledger.dropped(), of)
-            if dropped is not None and dropped.definition is not None:
-                changes[schema, name] = replace(dropped.definition, schema=schema, name=name)
-        case RenameTable(old, new) if old in definitions:
-            changes[old] = None
-            changes[new] = apply(statement, definitions[old])
-        case AlterTable(schema, name) if (schema, name) in definitions:
-            changes[schema, name] = evolve(statement, definitions[schema, name]).after
-    return definitions.changed(changes)
+    changes = kind_of(statement).changes
+    return definitions.changed(changes(statement, definitions, partial(_restored, ledger)))
+
+
+def _restored(ledger: Ledger, name: TableName) -> Table | None:
+    dropped = newest(ledger.dropped(), name)
+    return None if dropped is None else dropped.definition
 
 
 def definitions_at(ledger: Ledger, order: tuple[int, int]) -> Definitions:
     """What the DDL before that (commit_ts, seq) left, by their statements."""
     definitions, dropped = Definitions(), dict[TableName, Table]()
+
+    def restored(name: TableName) -> Table | None:
+        return dropped.get(name) or _restored(ledger, name)
+
     for entry in ledger.entries():
         if entry.order >= order:
             break
@@ -190,24 +182,20 @@ def definitions_at(ledger: Ledger, order: tuple[int, int]) -> Definitions:
             continue
         try:
             statement = statement_in_database(entry, definitions, ledger)
-            match statement:
-                case DropTable(schema, name) if (schema, name) in definitions:
-                    dropped[schema, name] = definitions[schema, name]
-                case TruncateTable(schema, name) if (schema, name) in definitions:
-                    dropped[schema, name] = definitions[schema, name]
-                case RecoverTable((_, _) as of, (schema, name)) if of in dropped:
-                    back = replace(dropped[of], schema=schema, name=name)
-                    definitions = definitions.changed({(schema, name): back})
-                    continue
-            definitions = definitions_after(statement, definitions, ledger)
+            kind = kind_of(statement)
+            if kind.empties:
+                (name,) = kind.names(statement).tables
+                if name in definitions:
+                    dropped[name] = definitions[name]
+            definitions = definitions.changed(kind.changes(statement, definitions, restored))
         except TicdcError:
             definitions = definitions.changed({(entry.schema, entry.table): None})
     return definitions
 
 
 def _set_aside(ledger: Ledger, entry: LedgerEntry, statement: Statement, aside: TargetName) -> None:
-    if isinstance(statement, DropTable | TruncateTable):
-        name = statement.schema, statement.table
+    if kind_of(statement).empties:
+        (name,) = names_of(statement).tables
         known = ledger.known().get(name)
         table, basis = (known.table, known.basis) if known else (None, _UNKNOWN)
         ledger.add_dropped(DroppedTable(entry.commit_ts, entry.seq, *name, *aside, table, basis))
@@ -220,11 +208,6 @@ def _less(basis: Basis, before: Basis) -> Basis:
     """What is made of a table that is not certain is not certain."""
     lasting: dict[Basis, Basis] = {"applied": basis, "checked": "declared", "reflected": "seen"}
     return lasting.get(before, before)
-
-
-def like_definition(table: Table, schema: str, name: str) -> Table:
-    """CREATE TABLE ... LIKE copies no foreign keys."""
-    return replace(table, schema=schema, name=name, foreign_keys=())
 
 
 def _follow(

@@ -5,10 +5,9 @@ What translates a view is in `views`, which brings sqlglot: what only lists them
 
 from dataclasses import dataclass, replace
 
-from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.sql.statements import CreateView, DropSchema, DropView
 
-from ticdc_consumer.ddl.names import parsed
+from ticdc_consumer.ddl.names import understood
 from ticdc_consumer.ddl.shared.databases import UpstreamDatabases
 from ticdc_consumer.errors import DDL_RUN
 from ticdc_consumer.state.ledger import Ledger, LedgerEntry
@@ -77,10 +76,7 @@ def is_create(entry: LedgerEntry) -> bool:
     """Whether a DDL creates a view."""
     if not entry.of_schema_or_view:
         return False
-    try:
-        return isinstance(parsed(entry.query, entry.schema), CreateView)
-    except TicdcError:
-        return False
+    return isinstance(understood(entry.query, entry.schema), CreateView)
 
 
 def created_upstream(
@@ -92,9 +88,8 @@ def created_upstream(
     for entry in ledger.of_schemas_and_views():
         if entry.state == "pending" or entry.order >= before:
             continue
-        try:
-            statement = parsed(entry.query, entry.schema)
-        except TicdcError:
+        statement = understood(entry.query, entry.schema)
+        if statement is None:
             continue  # an operator did its work
         if entry.state == "skipped" and not isinstance(statement, CreateView):
             continue

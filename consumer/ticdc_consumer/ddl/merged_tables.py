@@ -8,20 +8,11 @@ from dataclasses import replace
 
 from ticdc_encoder.column import Column, ColumnType, Index
 from ticdc_encoder.event import Table
-from ticdc_encoder.sql.statements import (
-    AlterTable,
-    DropSchema,
-    DropTable,
-    ExchangePartition,
-    NoEffect,
-    RecoverTable,
-    RenameTable,
-    Statement,
-    TruncateTable,
-)
+from ticdc_encoder.sql.statements import AlterTable, Statement
 
 from ticdc_consumer.config.merging import MOST_CHARACTERS, Shard, table_of
 from ticdc_consumer.ddl.context import DdlContext
+from ticdc_consumer.ddl.kinds import action_kind, kind_of, names_of
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.state.destinations import Destinations
 from ticdc_consumer.targets.layout import TableName, TargetName
@@ -133,31 +124,23 @@ def refuse_merged(context: DdlContext, statement: Statement) -> None:
 
 
 def _tables(context: DdlContext, statement: Statement) -> tuple[TableName, ...]:
-    match statement:
-        case AlterTable(schema, table, actions):
-            names = [(schema, table)]
-            names += [
-                context.definitions.spelled(action.table)
-                for action in actions
-                if isinstance(action, ExchangePartition)
-            ]
-            harmless = all(isinstance(action, NoEffect) for action in actions)
-            return () if harmless else tuple(names)
-        case RenameTable(old, new):
-            return old, new
-        case RecoverTable(_, (_, _) as new):
-            return (new,)
-        case DropSchema(schema):
-            return tuple(context.ledger.known().of_schema(schema))
-        case _:
-            return ()
+    kind, names = kind_of(statement), names_of(statement)
+    if kind.creates or kind.empties:
+        return ()  # it concerns the rows of its own shard only
+    if names.schema is not None and names.contents:
+        return tuple(context.ledger.known().of_schema(names.schema))
+    if isinstance(statement, AlterTable) and not any(
+        action_kind(action).effect for action in statement.actions
+    ):
+        return ()
+    return *names.tables, *map(context.definitions.spelled, names.exchanged)
 
 
 def work(context: DdlContext, statement: Statement) -> Alteration | None:
     """DROP and TRUNCATE of a merged table; None for what is not one of these. Raises `Merged`."""
     refuse_merged(context, statement)
-    if not isinstance(statement, DropTable | TruncateTable):
+    if not kind_of(statement).empties:
         return None
-    name = statement.schema, statement.table
+    (name,) = names_of(statement).tables
     shard = context.shard(name)
     return None if shard is None else _delete_shard(context, name, shard)

@@ -14,22 +14,17 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.sql.parser import parse_ddl
 from ticdc_encoder.sql.statements import (
     AlterSchema,
-    AlterTable,
     Charset,
     CreateSchema,
     CreateTable,
     CreateTableLike,
-    CreateView,
     DropSchema,
-    DropTable,
-    DropView,
-    ExchangePartition,
     RecoverTable,
     RenameTable,
     Statement,
-    TruncateTable,
 )
 
+from ticdc_consumer.ddl.kinds import kind_of
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.source.ddl_filter import renames_from_unknown
 from ticdc_consumer.state.known_tables import Definitions, lower
@@ -63,6 +58,14 @@ def parsed(query: str, schema: str, charset: Charset | None = None) -> Statement
     return parse_ddl(query, schema, charset)
 
 
+def understood(query: str, schema: str) -> Statement | None:
+    """A statement without its database's character set, None for what is not understood."""
+    try:
+        return parsed(query, schema)
+    except TicdcError:
+        return None
+
+
 def statement_of(
     entry: LedgerEntry, definitions: Definitions, charset: Charset | None
 ) -> Statement:
@@ -72,40 +75,24 @@ def statement_of(
     statement = parsed(entry.query, entry.schema, charset)
     if not entry.table:
         return statement
+    name, kind = (entry.schema, entry.table), kind_of(statement)
     match statement:
-        case CreateTable(table):
-            _check_name(entry, table.schema, table.name)
-            return CreateTable(replace(table, schema=entry.schema, name=entry.table))
-        case CreateTableLike(schema, table, like):
-            _check_name(entry, schema, table)
-            if not like[0]:
-                raise Stop(f"it does not name the database of {like[1]}")
-            return CreateTableLike(entry.schema, entry.table, definitions.spelled(like))
-        case DropTable(schema, table):
-            _check_name(entry, schema, table)
-            return DropTable(entry.schema, entry.table)
-        case TruncateTable(schema, table):
-            _check_name(entry, schema, table)
-            return TruncateTable(entry.schema, entry.table)
-        case AlterTable(schema, table, actions):
-            if any(isinstance(action, ExchangePartition) for action in actions):
-                # TiCDC sends it with the name of the table that is exchanged.
-                return AlterTable(*definitions.spelled((schema, table)), actions)
-            _check_name(entry, schema, table)
-            return AlterTable(entry.schema, entry.table, actions)
-        case CreateView(schema, view) as created:
-            _check_name(entry, schema, view)
-            return replace(created, schema=entry.schema, view=entry.table)
-        case DropView(schema, view):
-            _check_name(entry, schema, view)
-            return DropView(entry.schema, entry.table)
         case RecoverTable(dropped, _):
-            final = entry.schema, entry.table
-            return RecoverTable(dropped or final, final)
+            return RecoverTable(dropped or name, name)
         case RenameTable(old, new):
             return _renamed(entry, old, new, definitions)
-        case _:
-            return statement
+    own, exchanged = kind.names(statement).relations, kind.names(statement).exchanged
+    if kind.under is None:
+        return statement
+    if exchanged:
+        # TiCDC sends it with the name of the table that is exchanged.
+        return kind.under(statement, definitions.spelled(own[0]))
+    _check_name(entry, *own[0])
+    if isinstance(statement, CreateTableLike):
+        if not statement.like[0]:
+            raise Stop(f"it does not name the database of {statement.like[1]}")
+        statement = replace(statement, like=definitions.spelled(statement.like))
+    return kind.under(statement, name)
 
 
 def _check_name(entry: LedgerEntry, schema: str, table: str) -> None:
@@ -179,7 +166,7 @@ def _of_database(ledger: Ledger, schema: str, before: tuple[int, int]) -> set[Ch
     for entry in ledger.of_schemas_and_views():
         if entry.order >= before:
             break
-        match None if entry.table else _of_a_database(entry):
+        match None if entry.table else understood(entry.query, entry.schema):
             case CreateSchema(name, charset=charset) if _same(name, schema):
                 number += 1
                 charsets.add(charset or _OF_TIDB)
@@ -189,13 +176,6 @@ def _of_database(ledger: Ledger, schema: str, before: tuple[int, int]) -> set[Ch
                 number = max(0, number - 1)
                 charsets = charsets if number else set()
     return charsets
-
-
-def _of_a_database(entry: LedgerEntry) -> Statement | None:
-    try:
-        return parsed(entry.query, entry.schema)
-    except TicdcError:
-        return None
 
 
 def _same(name: str, schema: str) -> bool:

@@ -5,26 +5,13 @@ from dataclasses import dataclass, field
 
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.filters.table import TableMatcher
-from ticdc_encoder.sql.statements import (
-    Action,
-    AddColumn,
-    AddIndex,
-    AlterTable,
-    DropColumn,
-    DropIndex,
-    EmptyPartitions,
-    ExchangePartition,
-    ModifyColumn,
-    NoEffect,
-    RenameColumn,
-    RenameIndex,
-    SetDefault,
-)
+from ticdc_encoder.sql.statements import AlterTable
 from ticdc_encoder.sql.words import SqlWords
 
 from ticdc_consumer.config.choices import OnKind, OnUnsupported
 from ticdc_consumer.config.options import Settings
-from ticdc_consumer.ddl.names import parsed
+from ticdc_consumer.ddl.kinds import action_kind, policy_of
+from ticdc_consumer.ddl.names import understood
 from ticdc_consumer.errors import LeftOut, Stop, Unsupported
 from ticdc_consumer.state.ledger import LedgerEntry
 
@@ -37,19 +24,6 @@ _OBJECTS = {
     "INDEX": "INDEX",
     "SEQUENCE": "SEQUENCE",
 }
-_ACTIONS: dict[type[Action], str] = {
-    AddColumn: "ADD COLUMN",
-    ModifyColumn: "MODIFY COLUMN",
-    DropColumn: "DROP COLUMN",
-    RenameColumn: "RENAME COLUMN",
-    SetDefault: "SET DEFAULT",
-    AddIndex: "ADD INDEX",
-    DropIndex: "DROP INDEX",
-    RenameIndex: "RENAME INDEX",
-    ExchangePartition: "EXCHANGE PARTITION",
-}
-
-
 _DEFAULTS: Mapping[str, OnKind] = {"VIEW": "if-certain"}
 
 
@@ -107,14 +81,11 @@ def kinds(entry: LedgerEntry) -> list[tuple[str, ...]]:
         return [()]  # not even words
     if statement.endswith(" VIEW"):
         return [(statement, "VIEW")]
-    try:
-        altered = parsed(entry.query, entry.schema)
-    except TicdcError:
-        return [(statement,)]
+    altered = understood(entry.query, entry.schema)
     if not isinstance(altered, AlterTable):
         return [(statement,)]
-    actions = [(*_action(action), statement) for action in altered.actions if _counts(action)]
-    return actions or [(statement,)]
+    policies = [policy_of(each) for each in altered.actions if action_kind(each).effect]
+    return [(name, statement) if name else (statement,) for name in policies] or [(statement,)]
 
 
 def _kind(query: str) -> str:
@@ -133,13 +104,3 @@ def _plain(words: SqlWords) -> Iterator[str]:
         text = words.next().upper()
         if plain:
             yield text
-
-
-def _counts(action: Action) -> bool:
-    return not isinstance(action, NoEffect)
-
-
-def _action(action: Action) -> tuple[str, ...]:
-    if isinstance(action, EmptyPartitions):
-        return ("DROP PARTITION" if action.drop else "TRUNCATE PARTITION",)
-    return (_ACTIONS[type(action)],) if type(action) in _ACTIONS else ()

@@ -5,20 +5,12 @@ import re
 from collections.abc import Collection
 from typing import Literal
 
-from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Ddl
-from ticdc_encoder.sql.statements import (
-    AlterSchema,
-    CreateSchema,
-    CreateTableLike,
-    CreateView,
-    DropSchema,
-    DropView,
-    Statement,
-)
+from ticdc_encoder.sql.statements import Statement
 
 from ticdc_consumer.ddl.context import DdlContext
-from ticdc_consumer.ddl.names import parsed
+from ticdc_consumer.ddl.kinds import kind_of, names_of
+from ticdc_consumer.ddl.names import understood
 from ticdc_consumer.ddl.touched import of_statement
 from ticdc_consumer.state.known_tables import lower
 from ticdc_consumer.targets.layout import TableName, TargetName
@@ -33,19 +25,16 @@ def relation(ddl: Ddl, set_aside: Collection[TableName]) -> Relation:
     a query, concerns all whose names it has."""
     tables = {lower(name) for name in set_aside}
     own = {lower((ddl.schema, ddl.table))} if ddl.table else set()
-    try:
-        statement = parsed(ddl.query, ddl.schema)
-    except TicdcError:
+    statement = understood(ddl.query, ddl.schema)
+    if statement is None:
         return "joined" if own & tables or _mentions(ddl.query, tables) else "apart"
-    match statement:
-        case CreateSchema() | AlterSchema() | DropView():
-            return "apart"
-        case DropSchema(schema):
-            return "joined" if lower((schema, ""))[0] in {name[0] for name in tables} else "apart"
-        case CreateView():
-            return "joined" if _mentions(ddl.query, tables) else "apart"
-        case _:
-            named = _named(statement)
+    kind, names = kind_of(statement), names_of(statement)
+    if names.schema is not None:
+        within = names.contents and lower((names.schema, ""))[0] in {name[0] for name in tables}
+        return "joined" if within else "apart"
+    if names.views:
+        return "joined" if kind.reads and _mentions(ddl.query, tables) else "apart"
+    named = _named(statement)
     if named is None:
         return "joined" if own & tables or _mentions(ddl.query, tables) else "apart"
     named |= own
@@ -59,9 +48,7 @@ def _named(statement: Statement) -> set[TableName] | None:
     names = of_statement(statement)
     if names is None or any(not schema for schema, _ in names):
         return None
-    if isinstance(statement, CreateTableLike):
-        names = [*names, statement.like]
-    return {lower(name) for name in names}
+    return {lower(name) for name in (*names, *names_of(statement).like)}
 
 
 def _mentions(query: str, tables: Collection[TableName]) -> bool:

@@ -16,6 +16,7 @@ from ticdc_consumer import failpoints
 from ticdc_consumer.ddl import merged_tables
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import definitions_after
+from ticdc_consumer.ddl.kinds import kind_of
 from ticdc_consumer.ddl.names import MARKER_NAME, statement_of
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.state.ledger import Ledger, LedgerEntry
@@ -42,7 +43,7 @@ def _renames(context: DdlContext, pending: Sequence[LedgerEntry]) -> int:
         except TicdcError:
             break
         same = entry.commit_ts == pending[0].commit_ts and not entry.instead
-        if not same or not isinstance(statement, RenameTable):
+        if not same or kind_of(statement).runs != "with its neighbours":
             break
         size += 1
     return max(size, 1)

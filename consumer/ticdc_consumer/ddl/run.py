@@ -16,20 +16,7 @@ from itertools import groupby, permutations
 import sqlalchemy as sa
 from ticdc_encoder.errors import DefinitionError, TicdcError
 from ticdc_encoder.event import Ddl
-from ticdc_encoder.sql.statements import (
-    AlterTable,
-    CreateSchema,
-    CreateTable,
-    CreateTableLike,
-    CreateView,
-    DropSchema,
-    DropTable,
-    DropView,
-    RecoverTable,
-    RenameTable,
-    Statement,
-    TruncateTable,
-)
+from ticdc_encoder.sql.statements import RenameTable
 
 from ticdc_consumer import failpoints
 from ticdc_consumer.ddl import begun, known_views, renames, translate, views
@@ -37,7 +24,8 @@ from ticdc_consumer.ddl.by_operator.manual import is_done, refuse_begun
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
 from ticdc_consumer.ddl.from_upstream import left_out, refill
-from ticdc_consumer.ddl.names import parsed
+from ticdc_consumer.ddl.kinds import kind_of, names_of
+from ticdc_consumer.ddl.names import understood
 from ticdc_consumer.ddl.shared import databases
 from ticdc_consumer.ddl.suggestion import suggested, way_on
 from ticdc_consumer.errors import (
@@ -94,11 +82,12 @@ def _with_escaped_nul(ddl: Ddl) -> Ddl:
     no ledger in PostgreSQL holds the character."""
     # Behind a character set's name, `escaped` takes a single backslash for one of the text.
     query = _INTRODUCED.sub(lambda text: text[1].replace("\0", r"\0"), ddl.query)
-    try:
-        same = parsed(query, ddl.schema) == parsed(ddl.query, ddl.schema)
-    except TicdcError:
-        return ddl
-    return replace(ddl, query=query) if same else ddl
+    same = understood(query, ddl.schema)
+    return (
+        ddl
+        if same is None or same != understood(ddl.query, ddl.schema)
+        else replace(ddl, query=query)
+    )
 
 
 _INTRODUCED = re.compile(r"\b_[A-Z0-9]+('(?:[^'\0]|'')*+\0(?:[^']|'')*+')")
@@ -111,10 +100,7 @@ def _renames_in_order(seen: list[SeenDdl]) -> list[SeenDdl]:
         return seen
     renames: list[tuple[SeenDdl, TableName, TableName]] = []
     for one in seen:
-        try:
-            statement = parsed(one.ddl.query, one.ddl.schema)
-        except TicdcError:
-            return seen
+        statement = understood(one.ddl.query, one.ddl.schema)
         if not isinstance(statement, RenameTable):
             return seen
         renames.append((one, statement.old, statement.new))
@@ -312,28 +298,12 @@ def _wait_for_others(context: DdlContext, entry: LedgerEntry) -> None:
     with refusals(context.target):
         statement = context.statement(entry)
     target = context.target
-    if isinstance(statement, CreateSchema | DropSchema):
-        schema, _ = target.locate(context.route(statement.schema, "")[0], "")
+    kind, names = kind_of(statement), names_of(statement)
+    if names.schema is None:
+        target.wait_for_ddl([context.locate(name) for name in names.relations])
+    elif kind.creates or kind.drops:
+        schema, _ = target.locate(context.route(names.schema, "")[0], "")
         target.wait_for_ddl([], [schema] if schema else [])
-    else:
-        target.wait_for_ddl([context.locate(name) for name in _relations(statement)])
-
-
-def _relations(statement: Statement) -> list[TableName]:
-    """The tables and views that it names as its own."""
-    match statement:
-        case RenameTable(old, new):
-            return [old, new]
-        case RecoverTable(_, (_, _) as name):
-            return [name]
-        case CreateTable(table):
-            return [(table.schema, table.name)]
-        case AlterTable() | CreateTableLike() | DropTable() | TruncateTable():
-            return [(statement.schema, statement.table)]
-        case CreateView() | DropView():
-            return [(statement.schema, statement.view)]
-        case _:
-            return []
 
 
 def _finished(context: DdlContext, entry: LedgerEntry) -> LedgerEntry:

@@ -2,27 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 
-from ticdc_encoder.errors import TicdcError
-from ticdc_encoder.sql.statements import (
-    AddForeignKey,
-    AddIndex,
-    AlterTable,
-    CreateSchema,
-    CreateTable,
-    CreateTableLike,
-    CreateView,
-    DropIndex,
-    DropTable,
-    DropView,
-    ExchangePartition,
-    RecoverTable,
-    RenameIndex,
-    RenameTable,
-    Statement,
-    TruncateTable,
-)
+from ticdc_encoder.sql.statements import AlterTable, Statement
 
-from ticdc_consumer.ddl.names import parsed
+from ticdc_consumer.ddl.kinds import action_kind, kind_of, names_of
+from ticdc_consumer.ddl.names import understood
 from ticdc_consumer.state.known_tables import KnownTables, lower
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.targets.layout import TableName
@@ -49,11 +32,8 @@ def touched(
 
 def _named(entry: LedgerEntry) -> set[TableName] | None:
     """What the entry names; None if it is not sure to be all."""
-    try:
-        statement = parsed(entry.query, entry.schema)
-    except TicdcError:
-        return None
-    named = of_statement(statement)
+    statement = understood(entry.query, entry.schema)
+    named = None if statement is None else of_statement(statement)
     if named is None or any(not schema for schema, _ in named):
         return None
     if entry.table:
@@ -64,38 +44,20 @@ def _named(entry: LedgerEntry) -> set[TableName] | None:
 def keys_alone(entry: LedgerEntry) -> bool:
     """Whether a DDL adds, drops or renames indexes, and does nothing else: the rows and columns of
     its table are the same before and after."""
-    try:
-        statement = parsed(entry.query, entry.schema)
-    except TicdcError:
-        return False
+    statement = understood(entry.query, entry.schema)
     return (
         not entry.instead
         and isinstance(statement, AlterTable)
-        and all(
-            isinstance(action, AddIndex | DropIndex | RenameIndex) for action in statement.actions
-        )
+        and all(action_kind(action).keys for action in statement.actions)
     )
 
 
 def of_statement(statement: Statement) -> list[TableName] | None:
     """The tables that a statement changes or that its foreign keys name; None if it may be any."""
-    match statement:
-        case CreateTable(table):
-            return [(table.schema, table.name), *(key.parent for key in table.foreign_keys)]
-        case CreateTableLike(schema, name) | DropTable(schema, name) | TruncateTable(schema, name):
-            return [(schema, name)]
-        case RenameTable(old, new):
-            return [old, new]
-        case RecoverTable((_, _) as dropped, (_, _) as new):
-            return [dropped, new]
-        case AlterTable(schema, name, actions):
-            others = [a.table for a in actions if isinstance(a, ExchangePartition)]
-            parents = [a.key.parent for a in actions if isinstance(a, AddForeignKey)]
-            return [(schema, name), *others, *parents]
-        case CreateSchema() | CreateView() | DropView():
-            return []
-        case _:
-            return None
+    names = names_of(statement)
+    if kind_of(statement).any_layout or not names.complete:
+        return None
+    return [*names.restored, *names.tables, *names.exchanged, *names.parents]
 
 
 def _linked(known: KnownTables, names: Iterable[TableName]) -> Iterator[TableName]:

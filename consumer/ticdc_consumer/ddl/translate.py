@@ -1,7 +1,8 @@
 """One DDL in the target's words."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import sqlalchemy as sa
 from ticdc_encoder.event import Table
@@ -22,14 +23,10 @@ from ticdc_encoder.sql.statements import (
     EmptyPartitions,
     ExchangePartition,
     ModifyColumn,
-    NoEffect,
     Other,
     OtherAction,
     RecoverTable,
     RenameTable,
-    Repartition,
-    ReplacePartitions,
-    ResizePartitions,
     Statement,
     TruncateTable,
 )
@@ -44,8 +41,9 @@ from ticdc_consumer.ddl import (
 )
 from ticdc_consumer.ddl.begun import require_own
 from ticdc_consumer.ddl.context import DdlContext
-from ticdc_consumer.ddl.definitions import definitions_after, like_definition
+from ticdc_consumer.ddl.definitions import definitions_after
 from ticdc_consumer.ddl.foreign_keys import changes, references, waiting
+from ticdc_consumer.ddl.kinds import action_kind, kind_of, like_definition, names_of
 from ticdc_consumer.ddl.known_views import known
 from ticdc_consumer.ddl.names import own_schema, parsed
 from ticdc_consumer.ddl.partition import actions as partitions
@@ -71,7 +69,9 @@ def work(context: DdlContext, entry: LedgerEntry) -> Alteration:
     statement = context.statement(entry)
     refuse_shared(context, statement)
     databases.refuse_shared(context, entry, statement)
-    alteration = merged_tables.work(context, statement) or _work(context, entry, statement)
+    alteration = merged_tables.work(context, statement)
+    if alteration is None:
+        alteration = TRANSLATIONS[type(statement)](context, entry, statement)
     require_own(context.target, entry, alteration)
     return with_views(context, statement, alteration)
 
@@ -104,64 +104,27 @@ def _tables_changed(
     """The tables whose views would be in the way of what is done."""
     if not (alteration.statements or alteration.as_after) or alteration.rows_only:
         return set()
-    match statement:
-        case RenameTable(old, new):
-            return {old, new}
-        case RecoverTable(_, (_, _) as name):
-            return {name}
-        case CreateTable(table):
-            return {(table.schema, table.name)}
-        case AlterTable(schema, name) | DropTable(schema, name) | CreateTableLike(schema, name):
-            return {(schema, name)}
-        case TruncateTable(schema, name) if alteration.set_aside is not None:
-            return {(schema, name)}
-        case DropSchema(source):
-            return set(definitions.of_schema(source))
-        case _:
-            return set()
-
-
-def _work(context: DdlContext, entry: LedgerEntry, statement: Statement) -> Alteration:
-    definitions = context.definitions
-    match statement:
-        case CreateSchema(source):
-            created = context.target.create_schema(context.route(source, "")[0])
-            return Alteration(tuple(created))
-        case AlterSchema():
-            return Alteration()  # its tables keep their character sets
-        case DropSchema(source):
-            return _drop_schema(context, entry, source)
-        case CreateTable(table):
-            return _create(context, table)
-        case CreateTableLike(schema, name, like):
-            if like not in definitions:
-                raise Unsupported(
-                    f"the definition of {'.'.join(like)} did not come through the stream"
-                )
-            return _create(context, like_definition(definitions[like], schema, name))
-        case DropTable(source, table):
-            return dropped_tables.drop(context, entry, (source, table))
-        case TruncateTable(source, table):
-            return dropped_tables.truncate(context, entry, (source, table))
-        case RecoverTable((_, _) as dropped, (_, _) as name):
-            return dropped_tables.recover(context, dropped, name)
-        case RenameTable(old, new):
-            return _rename(context, old, new)
-        case AlterTable() as altered:
-            return _alter(context, altered)
-        case CreateView():
-            return views.create(context, statement)
-        case DropView():
-            return views.drop(context, entry, statement)
-        case RecoverTable():
-            raise Unsupported("it does not name the table to restore")
-        case Other(_, what) if what.upper().endswith(" SEQUENCE"):
-            raise LeftOut("the target has no sequences: rows carry the generated values")
-        case Other(_, what):
-            raise Unsupported(f"{what.upper()} is not translated")
+    kind, names = kind_of(statement), names_of(statement)
+    if names.schema is not None:
+        return set(definitions.of_schema(names.schema)) if names.contents else set()
+    if kind.empties and not kind.drops and alteration.set_aside is None:
+        return set()  # the table stays, and is emptied
+    return set(names.tables)
 
 
 # --- schemas and tables -------------------------------------------------------------------------
+
+
+def _create_table(context: DdlContext, _: LedgerEntry, statement: CreateTable) -> Alteration:
+    return _create(context, statement.table)
+
+
+def _create_like(context: DdlContext, _: LedgerEntry, statement: CreateTableLike) -> Alteration:
+    definitions, like = context.definitions, statement.like
+    if like not in definitions:
+        raise Unsupported(f"the definition of {'.'.join(like)} did not come through the stream")
+    table = like_definition(definitions[like], statement.schema, statement.table)
+    return _create(context, table)
 
 
 def _create(context: DdlContext, table: Table) -> Alteration:
@@ -265,9 +228,14 @@ def _check_created(context: DdlContext, schema: str) -> None:
     )
 
 
-def _drop_schema(context: DdlContext, entry: LedgerEntry, source: str) -> Alteration:
+def _create_schema(context: DdlContext, _: LedgerEntry, statement: CreateSchema) -> Alteration:
+    return Alteration(tuple(context.target.create_schema(context.route(statement.schema, "")[0])))
+
+
+def _drop_schema(context: DdlContext, entry: LedgerEntry, statement: DropSchema) -> Alteration:
     """The views and tables of the schema that came through the stream, and the schema itself
     unless it is the consumer's own. Raises `Stop` if it holds anything else."""
+    source = statement.schema
     _check_created(context, source)
     target = context.target
     names = [context.locate(name) for name in context.definitions.of_schema(source)]
@@ -303,9 +271,9 @@ def _drop_schema(context: DdlContext, entry: LedgerEntry, source: str) -> Altera
     return Alteration((*statements, f"DROP {kind} {target.quote(None, schema)}"))
 
 
-def _rename(context: DdlContext, old: TableName, new: TableName) -> Alteration:
+def _rename(context: DdlContext, _: LedgerEntry, statement: RenameTable) -> Alteration:
     target, definitions = context.target, context.definitions
-    before, after = context.locate(old), context.locate(new)
+    before, after = context.locate(statement.old), context.locate(statement.new)
     if before == after:
         return Alteration()
     exist = target.describe(*before) is not None, target.describe(*after) is not None
@@ -316,7 +284,7 @@ def _rename(context: DdlContext, old: TableName, new: TableName) -> Alteration:
         if exist == (False, True):
             state = "only the latter exists"
         raise Stop(f"{target.quote(*before)} is to become {target.quote(*after)}, but {state}")
-    texts = target.rename_table(before, after, definitions.get(old))
+    texts = target.rename_table(before, after, definitions.get(statement.old))
     return Alteration(tuple(texts), evidence=target.evidence(before))
 
 
@@ -332,16 +300,13 @@ def _renamed(context: DdlContext, before: TargetName, after: TargetName) -> Alte
     return Alteration(as_after=as_after, evidence=target.evidence(after))
 
 
-_WITHOUT_WORK = (NoEffect, Repartition, ReplacePartitions, ResizePartitions)
-
-
-def _alter(context: DdlContext, altered: AlterTable) -> Alteration:
+def _alter(context: DdlContext, _: LedgerEntry, altered: AlterTable) -> Alteration:
     target = context.target
     for action in altered.actions:
         match action:
             case OtherAction(what):
                 raise Unsupported(f"ALTER TABLE ... {what} is not translated")
-    if all(isinstance(action, _WITHOUT_WORK) for action in altered.actions):
+    if not any(action_kind(action).work for action in altered.actions):
         return Alteration()
     table = context.locate((altered.schema, altered.table))
     if _partitions(altered):
@@ -401,8 +366,7 @@ def _may_give_key(action: Action) -> bool:
 
 
 def _partitions(altered: AlterTable) -> bool:
-    of_partitions = (EmptyPartitions, ExchangePartition)
-    return any(isinstance(action, of_partitions) for action in altered.actions)
+    return any(action_kind(action).partitions for action in altered.actions)
 
 
 def _change_partitions(context: DdlContext, altered: AlterTable) -> Alteration:
@@ -448,5 +412,55 @@ def _alters(statement: AlterTable) -> bool:
     return (
         not any(isinstance(action, OtherAction) for action in actions)
         and not _partitions(statement)
-        and not all(isinstance(action, _WITHOUT_WORK) for action in actions)
+        and any(action_kind(action).work for action in actions)
     )
+
+
+# --- the translation of each kind ----------------------------------------------------------------
+
+
+def _drop(context: DdlContext, entry: LedgerEntry, statement: DropTable) -> Alteration:
+    return dropped_tables.drop(context, entry, (statement.schema, statement.table))
+
+
+def _truncate(context: DdlContext, entry: LedgerEntry, statement: TruncateTable) -> Alteration:
+    return dropped_tables.truncate(context, entry, (statement.schema, statement.table))
+
+
+def _recover(context: DdlContext, _: LedgerEntry, statement: RecoverTable) -> Alteration:
+    if statement.dropped is None or statement.table is None:
+        raise Unsupported("it does not name the table to restore")
+    return dropped_tables.recover(context, statement.dropped, statement.table)
+
+
+def _keep_schema(*_: object) -> Alteration:
+    """ALTER DATABASE: its tables keep their character sets."""
+    return Alteration()
+
+
+def _create_view(context: DdlContext, _: LedgerEntry, statement: CreateView) -> Alteration:
+    return views.create(context, statement)
+
+
+def _refuse_other(_: DdlContext, __: LedgerEntry, statement: Other) -> Alteration:
+    if statement.what.upper().endswith(" SEQUENCE"):
+        raise LeftOut("the target has no sequences: rows carry the generated values")
+    raise Unsupported(f"{statement.what.upper()} is not translated")
+
+
+TRANSLATIONS: Mapping[type[Statement], Callable[[DdlContext, LedgerEntry, Any], Alteration]] = {
+    CreateSchema: _create_schema,
+    AlterSchema: _keep_schema,
+    DropSchema: _drop_schema,
+    CreateTable: _create_table,
+    CreateTableLike: _create_like,
+    DropTable: _drop,
+    TruncateTable: _truncate,
+    AlterTable: _alter,
+    RenameTable: _rename,
+    RecoverTable: _recover,
+    CreateView: _create_view,
+    DropView: views.drop,
+    Other: _refuse_other,
+}
+"""What each kind of statement becomes in the target. Each raises `Stop` for what it cannot do."""

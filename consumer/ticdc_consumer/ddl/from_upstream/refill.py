@@ -20,6 +20,7 @@ from ticdc_consumer import failpoints
 from ticdc_consumer.ddl import translate
 from ticdc_consumer.ddl.context import DdlContext, Snapshot
 from ticdc_consumer.ddl.from_upstream import filling
+from ticdc_consumer.ddl.kinds import kind_of
 from ticdc_consumer.ddl.names import REFILL_NAME
 from ticdc_consumer.errors import Denied, Stop, UpstreamAway, ValuesNotSent
 from ticdc_consumer.state.ledger import LedgerEntry
@@ -105,7 +106,7 @@ def not_read(refusal: ValuesNotSent, reason: Stop) -> Stop:
 
 def ran(context: DdlContext, entry: LedgerEntry) -> bool:
     """Whether a copy has taken the table's place, and the ledger does not have that yet."""
-    if not isinstance(context.statement(entry), AlterTable):
+    if kind_of(context.statement(entry)).runs != "maybe refilled":
         return False
     _, aside = filling.copy_names(context, entry)
     return context.target.describe(*aside) is not None

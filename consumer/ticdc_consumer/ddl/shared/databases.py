@@ -10,11 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import sqlalchemy as sa
-from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.sql.statements import AlterSchema, CreateSchema, DropSchema, Statement
 
 from ticdc_consumer.ddl.context import DdlContext
-from ticdc_consumer.ddl.names import own_schema, parsed
+from ticdc_consumer.ddl.names import own_schema, understood
 from ticdc_consumer.errors import InTheWay
 from ticdc_consumer.state.known_tables import lower
 from ticdc_consumer.state.ledger import Ledger, LedgerEntry
@@ -66,10 +65,7 @@ class UpstreamDatabases:
 
 def statement_of_database(entry: LedgerEntry) -> Statement | None:
     """None if it is sent for a table, or is not understood."""
-    try:
-        return None if entry.table else parsed(entry.query, entry.schema)
-    except TicdcError:
-        return None
+    return None if entry.table else understood(entry.query, entry.schema)
 
 
 def is_shared(ledger: Ledger, schema: str, before: tuple[int, int]) -> bool:

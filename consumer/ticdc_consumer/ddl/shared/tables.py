@@ -3,23 +3,11 @@ changefeed's."""
 
 from collections.abc import Iterator
 
-from ticdc_encoder.sql.statements import (
-    AlterTable,
-    CreateTable,
-    CreateTableLike,
-    CreateView,
-    DropSchema,
-    DropTable,
-    DropView,
-    ExchangePartition,
-    RecoverTable,
-    RenameTable,
-    Statement,
-    TruncateTable,
-)
+from ticdc_encoder.sql.statements import Statement
 
 from ticdc_consumer.ddl import known_views
 from ticdc_consumer.ddl.context import DdlContext
+from ticdc_consumer.ddl.kinds import names_of
 from ticdc_consumer.state.known_tables import KnownTables, Shared, lower
 from ticdc_consumer.targets.layout import TableName
 
@@ -32,34 +20,22 @@ def refuse_shared(context: DdlContext, statement: Statement) -> None:
     for name, leaving in touched:
         known.require_alone(name, context.target.quote, leaving)
     context.others.require_none_has(name for name, _ in touched)
-    if isinstance(statement, CreateView | DropView):
-        _refuse_shared_view(context, known, (statement.schema, statement.view))
+    for view in names_of(statement).views:
+        _refuse_shared_view(context, known, view)
 
 
 def _touched(
     context: DdlContext, known: KnownTables, statement: Statement
 ) -> Iterator[tuple[TableName, tuple[TableName, ...]]]:
-    """Each table, with those that leave its name."""
-    match statement:
-        case CreateTable(table):
-            yield (table.schema, table.name), ()
-        case RenameTable(old, new):
-            yield old, (new,)
-            yield new, (old,)
-        case RecoverTable(_, (_, _) as new):
-            yield new, ()
-        case CreateTableLike(schema, name) | DropTable(schema, name) | TruncateTable(schema, name):
-            yield (schema, name), ()
-        case AlterTable(schema, name, actions):
-            yield (schema, name), ()
-            for action in actions:
-                if isinstance(action, ExchangePartition):
-                    yield context.definitions.spelled(action.table), ()
-        case CreateView(schema, name) | DropView(schema, name):
-            yield (schema, name), ()
-        case DropSchema(schema):
-            for of_it in known.of_schema(schema):
-                yield of_it, ()
+    """Each table or view, with those that leave its name."""
+    names = names_of(statement)
+    for name in names.relations:
+        yield name, tuple(other for other in names.tables if other != name)
+    for name in names.exchanged:
+        yield context.definitions.spelled(name), ()
+    if names.schema is not None and names.contents:
+        for name in known.of_schema(names.schema):
+            yield name, ()
 
 
 def _refuse_shared_view(context: DdlContext, known: KnownTables, name: TableName) -> None:

@@ -23,6 +23,7 @@ from ticdc_consumer.cut.reconcile.net_change import NoChange
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.by_operator.manual import BY_OPERATOR, done_by_operator
 from ticdc_consumer.ddl.context import DdlContext
+from ticdc_consumer.ddl.kinds import names_of
 from ticdc_consumer.errors import Denied, Fenced, Stop
 from ticdc_consumer.source.marks import SeenDdl
 from ticdc_consumer.state.ledger import LedgerEntry
@@ -360,7 +361,7 @@ def test_what_a_target_needs_before_its_ddl_runs_once_in_the_cut(
 )
 def test_a_ddl_waits_for_others_of_its_tables_and_views(query: str, relations: list[str]) -> None:
     statement = parse_ddl(query, "bank")
-    assert [".".join(name) for name in ddl._relations(statement)] == relations
+    assert [".".join(name) for name in names_of(statement).relations] == relations
 
 
 def test_deferred_checks_do_not_keep_postgresql_from_its_ddl(postgresql_url: str) -> None:

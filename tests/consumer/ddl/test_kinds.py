@@ -19,7 +19,7 @@ NAMES = {
     "TRUNCATE TABLE a": Names((A,)),
     "ALTER TABLE a ADD COLUMN v INT": Names((A,)),
     "CREATE INDEX i ON a (v)": Names((A,)),
-    f"ALTER TABLE a ADD {KEY}": Names((A,), parents=(B,)),
+    f"ALTER TABLE a ADD {KEY}": Names((A,), parents=(("", "b"),)),
     "ALTER TABLE a EXCHANGE PARTITION p WITH TABLE b": Names((A,), exchanged=(B,)),
     "RENAME TABLE a TO b": Names((A, B)),
     "RECOVER TABLE a": Names((A,), restored=(A,)),

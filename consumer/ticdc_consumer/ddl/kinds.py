@@ -53,7 +53,7 @@ from ticdc_consumer.targets.layout import TableName
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class Named:
     """The tables, views and databases that one statement names, spelled as it spells them.
 
     `tables` and `views` are its own: what it creates, changes or drops, both names of a rename
@@ -78,56 +78,56 @@ class Names:
         return *self.tables, *self.views
 
 
-def _in_create_table(statement: CreateTable) -> Names:
+def _in_create_table(statement: CreateTable) -> Named:
     table = statement.table
     parents = tuple(key.parent for key in table.foreign_keys)
-    return Names(((table.schema, table.name),), parents=parents)
+    return Named(((table.schema, table.name),), parents=parents)
 
 
-def _in_create_table_like(statement: CreateTableLike) -> Names:
-    return Names(((statement.schema, statement.table),), like=(statement.like,))
+def _in_create_table_like(statement: CreateTableLike) -> Named:
+    return Named(((statement.schema, statement.table),), like=(statement.like,))
 
 
-def _of_table(statement: DropTable | TruncateTable) -> Names:
-    return Names(((statement.schema, statement.table),))
+def _of_table(statement: DropTable | TruncateTable) -> Named:
+    return Named(((statement.schema, statement.table),))
 
 
-def _in_alter_table(statement: AlterTable) -> Names:
+def _in_alter_table(statement: AlterTable) -> Named:
     actions = statement.actions
-    return Names(
+    return Named(
         ((statement.schema, statement.table),),
         exchanged=tuple(a.table for a in actions if isinstance(a, ExchangePartition)),
         parents=tuple(a.key.parent for a in actions if isinstance(a, AddForeignKey)),
     )
 
 
-def _in_rename_table(statement: RenameTable) -> Names:
-    return Names((statement.old, statement.new))
+def _in_rename_table(statement: RenameTable) -> Named:
+    return Named((statement.old, statement.new))
 
 
-def _in_recover_table(statement: RecoverTable) -> Names:
+def _in_recover_table(statement: RecoverTable) -> Named:
     dropped, table = statement.dropped, statement.table
-    return Names(
+    return Named(
         (table,) if table else (),
         restored=(dropped,) if dropped else (),
         complete=None not in (dropped, table),
     )
 
 
-def _of_view(statement: CreateView | DropView) -> Names:
-    return Names(views=((statement.schema, statement.view),))
+def _of_view(statement: CreateView | DropView) -> Named:
+    return Named(views=((statement.schema, statement.view),))
 
 
-def _of_schema(statement: CreateSchema | AlterSchema) -> Names:
-    return Names(schema=statement.schema)
+def _of_schema(statement: CreateSchema | AlterSchema) -> Named:
+    return Named(schema=statement.schema)
 
 
-def _in_drop_schema(statement: DropSchema) -> Names:
-    return Names(schema=statement.schema, contents=True)
+def _in_drop_schema(statement: DropSchema) -> Named:
+    return Named(schema=statement.schema, contents=True)
 
 
-def _in_other(_: Other) -> Names:
-    return Names(complete=False)
+def _in_other(_: Other) -> Named:
+    return Named(complete=False)
 
 
 # --- the same statement under the name that TiCDC sends ------------------------------------------
@@ -219,7 +219,7 @@ class Kind:
     query. After it, `any_layout` may differ.
     """
 
-    names: Callable[[Any], Names]
+    names: Callable[[Any], Named]
     under: Callable[[Any, TableName], Statement] | None = None
     changes: Callable[[Any, Definitions, Restored], Changes] = _no_changes
     runs: Runs = "alone"
@@ -266,7 +266,7 @@ def kind_of(statement: Statement) -> Kind:
     return KINDS[type(statement)]
 
 
-def names_of(statement: Statement) -> Names:
+def names_of(statement: Statement) -> Named:
     """Returns what a statement names."""
     return KINDS[type(statement)].names(statement)
 

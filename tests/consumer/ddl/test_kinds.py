@@ -3,7 +3,7 @@
 from typing import get_args
 
 import pytest
-from ticdc_consumer.ddl.kinds import ACTIONS, KINDS, Names, names_of
+from ticdc_consumer.ddl.kinds import ACTIONS, KINDS, Named, names_of
 from ticdc_consumer.ddl.names import parsed
 from ticdc_consumer.ddl.translate import TRANSLATIONS
 from ticdc_encoder.sql.statements import Action, Statement
@@ -12,25 +12,25 @@ A, B, C = ("d", "a"), ("d", "b"), ("d", "c")
 KEY = "CONSTRAINT k FOREIGN KEY (id) REFERENCES b (id)"
 
 NAMES = {
-    "CREATE TABLE a (id INT PRIMARY KEY)": Names((A,)),
-    f"CREATE TABLE a (id INT PRIMARY KEY, {KEY})": Names((A,), parents=(B,)),
-    "CREATE TABLE a LIKE b": Names((A,), like=(B,)),
-    "DROP TABLE a": Names((A,)),
-    "TRUNCATE TABLE a": Names((A,)),
-    "ALTER TABLE a ADD COLUMN v INT": Names((A,)),
-    "CREATE INDEX i ON a (v)": Names((A,)),
-    f"ALTER TABLE a ADD {KEY}": Names((A,), parents=(("", "b"),)),
-    "ALTER TABLE a EXCHANGE PARTITION p WITH TABLE b": Names((A,), exchanged=(B,)),
-    "RENAME TABLE a TO b": Names((A, B)),
-    "RECOVER TABLE a": Names((A,), restored=(A,)),
-    "FLASHBACK TABLE a TO c": Names((C,), restored=(A,)),
-    "RECOVER TABLE BY JOB 53": Names(complete=False),
-    "CREATE VIEW a AS SELECT id FROM b": Names(views=(A,)),
-    "DROP VIEW a": Names(views=(A,)),
-    "CREATE DATABASE e": Names(schema="e"),
-    "ALTER DATABASE e CHARACTER SET utf8mb4": Names(schema="e"),
-    "DROP DATABASE e": Names(schema="e", contents=True),
-    "CREATE SEQUENCE a": Names(complete=False),
+    "CREATE TABLE a (id INT PRIMARY KEY)": Named((A,)),
+    f"CREATE TABLE a (id INT PRIMARY KEY, {KEY})": Named((A,), parents=(B,)),
+    "CREATE TABLE a LIKE b": Named((A,), like=(B,)),
+    "DROP TABLE a": Named((A,)),
+    "TRUNCATE TABLE a": Named((A,)),
+    "ALTER TABLE a ADD COLUMN v INT": Named((A,)),
+    "CREATE INDEX i ON a (v)": Named((A,)),
+    f"ALTER TABLE a ADD {KEY}": Named((A,), parents=(("", "b"),)),
+    "ALTER TABLE a EXCHANGE PARTITION p WITH TABLE b": Named((A,), exchanged=(B,)),
+    "RENAME TABLE a TO b": Named((A, B)),
+    "RECOVER TABLE a": Named((A,), restored=(A,)),
+    "FLASHBACK TABLE a TO c": Named((C,), restored=(A,)),
+    "RECOVER TABLE BY JOB 53": Named(complete=False),
+    "CREATE VIEW a AS SELECT id FROM b": Named(views=(A,)),
+    "DROP VIEW a": Named(views=(A,)),
+    "CREATE DATABASE e": Named(schema="e"),
+    "ALTER DATABASE e CHARACTER SET utf8mb4": Named(schema="e"),
+    "DROP DATABASE e": Named(schema="e", contents=True),
+    "CREATE SEQUENCE a": Named(complete=False),
 }
 
 

@@ -254,6 +254,49 @@ def test_a_table_keeps_its_foreign_keys_and_its_childrens(
             connection.exec_driver_sql("INSERT INTO mine (id, t) VALUES (2, 77)")
 
 
+BY_TEXT = (
+    "ALTER TABLE c ADD COLUMN s VARCHAR(20)",
+    "ALTER TABLE c ADD FOREIGN KEY (s) REFERENCES t (s)",
+)
+LONGER = (
+    "ALTER TABLE t ADD COLUMN now DATETIME DEFAULT CURRENT_TIMESTAMP, "
+    "CHANGE COLUMN up upper INT, RENAME COLUMN id TO ident, CHANGE COLUMN s text VARCHAR(30)"
+)
+RENAMED = [
+    ("c", "s", "t", "text", 0, 0),
+    ("c", "t", "t", "ident", 0, 0),
+    ("mine", "t", "t", "ident", 1, 1),
+    ("t", "g", "g", "id", 0, 0),
+    ("t", "upper", "t", "ident", 0, 0),
+]
+
+
+@pytest.mark.parametrize("server", MYSQL_FAMILY)
+@pytest.mark.parametrize("killed", [False, pytest.param(True, marks=pytest.mark.torture)])
+def test_foreign_keys_follow_columns_that_are_renamed_or_longer(
+    request: pytest.FixtureRequest,
+    history: History,
+    into: Callable[..., Command],
+    server: str,
+    killed: bool,
+) -> None:
+    url = request.getfixturevalue(f"{server}_url")
+    run = into(url, limits__takeover_after=1)
+    begin_related(history, run, url)
+    for statement in BY_TEXT:
+        history.ddl("", statement, name="c")
+    assert run().code == 0
+    history.ddl(EAST, LONGER)
+    if killed:  # after RENAME, which the first key that is turned follows
+        code, said = run.driver(failpoint="D1:kill:7").wait()
+        assert code == -SIGKILL, said
+        assert foreign_keys(url) != RENAMED
+    outcome = run()
+    assert outcome.code == 0, outcome.said
+    assert foreign_keys(url) == RENAMED
+    equal(run)
+
+
 @pytest.mark.torture
 @pytest.mark.parametrize("server", MYSQL_FAMILY)
 def test_kill_9_at_every_step_loses_no_foreign_key(

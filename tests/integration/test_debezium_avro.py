@@ -1,6 +1,7 @@
 """Debezium-avro, with a registry over HTTP: what is applied, and what is refused by name."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from decimal import Decimal
 from typing import Any
 
@@ -9,7 +10,9 @@ from support.brokers import Mock
 from support.registry_server import served
 from support.torture_cli import Command, Make, refuses
 from support.torture_topics import Feed, deleted, inserted, table, updated
-from ticdc_encoder.event import Row
+from support.upstream_tidb import Upstream
+from ticdc_consumer.cut.read.upstream import Snapshots
+from ticdc_encoder.event import Row, RowChange
 from ticdc_encoder.formats.registry import MemoryRegistry
 
 WIDE = (
@@ -125,6 +128,60 @@ def test_without_a_definition_a_default_is_not_guessed(feed: Feed, run: Command)
     feed.send(1, inserted(150, {"id": 1, "n": 2}, table(sql)))
     feed.mark(200)
     refuses(run, "shop.items.n: debezium-avro sends a column's DEFAULT for its NULL, and this")
+
+
+OF_UPSTREAM = (
+    "CREATE TABLE items (id INT PRIMARY KEY, t TINYINT UNSIGNED NOT NULL DEFAULT 7, c VARCHAR(9), "
+    "e ENUM('it''s','b'), d DECIMAL(30,5), w TIME(3), x VARBINARY(9))"
+)
+
+
+def of_upstream(tidb: Upstream, feed: Feed, statement: str) -> None:
+    """Rows as they are after a statement, without the CREATE TABLE."""
+    tidb.execute("BEGIN", statement, "COMMIT")
+    ((text,),) = tidb.execute("SELECT json_extract(@@tidb_last_txn_info, '$.commit_ts')")
+    ids = [{"id": id_} for (id_,) in tidb.execute("SELECT id FROM items")]
+    with closing(Snapshots(tidb.url)) as snapshots:
+        for source, rows in snapshots.rows(tidb.schema, "items", int(text), ids):
+            feed.send(1, *(RowChange(source, int(text), after=row) for row in rows))
+    feed.resolve(int(text) + 1)
+
+
+def test_a_definition_that_is_not_in_the_stream_is_read_from_the_upstream(
+    tidb: Upstream, feed: Feed, run: Command
+) -> None:
+    with run.consumer() as consumer:
+        consumer.target.execute(
+            "CREATE TABLE items (id INTEGER PRIMARY KEY, t INTEGER NOT NULL, c TEXT, e TEXT, "
+            "d TEXT, w TEXT, x BLOB)"
+        )
+    tidb.execute(OF_UPSTREAM)
+    feed.resolve(tidb.ts())
+    of_upstream(
+        tidb,
+        feed,
+        "INSERT INTO items VALUES (1, 255, 'x', 1, '-1234567890123456789012345.00001', "
+        "'-12:00:00', x'00ff'), (2, 0, NULL, NULL, NULL, NULL, NULL)",
+    )
+    refuses(run, ".items.t: debezium-avro sends a column's DEFAULT for its NULL, and this table's")
+    outcome = run(source__upstream=tidb.url)
+    assert outcome.code == 0, outcome.said
+    assert run.rows("SELECT * FROM items ORDER BY id") == [
+        (1, 255, "x", "it's", str(ROW["d"]), "-12:00:00.000", b"\0\xff"),
+        (2, 0, *[None] * 5),
+    ]
+
+
+def test_a_default_of_the_upstreams_definition_is_refused_as_one_of_the_stream(
+    tidb: Upstream, feed: Feed, run: Command
+) -> None:
+    with run.consumer() as consumer:
+        consumer.target.execute("CREATE TABLE items (id INTEGER PRIMARY KEY, n INTEGER)")
+    tidb.execute("CREATE TABLE items (id INT PRIMARY KEY, n INT DEFAULT 5)")
+    feed.resolve(tidb.ts())
+    of_upstream(tidb, feed, "INSERT INTO items VALUES (1, NULL)")
+    run.set(source__upstream=tidb.url)
+    refuses(run, ".items.n: debezium-avro sends its DEFAULT for NULL: make it NOT NULL")
 
 
 def test_the_rule_that_only_its_user_can_know_is_asked_for(feed: Feed, run: Command) -> None:

@@ -1,10 +1,11 @@
 """Keys that a target cannot hold: the absence of such a row is true, its presence is refused."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 import pyarrow as pa
 import pytest
+import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 from support.canonical_rows import (
@@ -43,6 +44,7 @@ def of_columns(dialect: str, declared: Sequence[str], codecs: Sequence[str]) -> 
 
 LAYOUTS = [
     of_columns("postgresql", ["varchar(9)"], ["text:3"]),
+    of_columns("postgresql", ["varchar(9)"], ["text:3@LATIN1"]),
     of_columns("postgresql", ["date", "int"], ["date:6", "plain"]),
     of_columns("postgresql", ["decimal(9,4)"], ["decimal:4:2"]),
     of_columns("mysql", ["varchar(9)"], ["text:3"]),
@@ -172,6 +174,38 @@ def test_postgresql_deletes_what_it_holds_and_skips_the_rest(
 ) -> None:
     table = defined(f"create table t (k {declared}, n int, primary key (k, n){more})")
     with closing(open_target(postgresql_url)) as target:
+        deletes(target, declared, values, table, "shop.t")
+
+
+@pytest.fixture
+def narrow_url(postgresql_url: str) -> Iterator[str]:
+    """Of a database in LATIN9."""
+    url = sa.make_url(postgresql_url)
+    name = f"{url.database}_latin9"
+    server = sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    with server.connect() as connection:
+        connection.exec_driver_sql(
+            f"CREATE DATABASE {name} ENCODING 'LATIN9' LC_COLLATE 'C' LC_CTYPE 'C' "
+            "TEMPLATE template0"
+        )
+    yield url.set(database=name).render_as_string(hide_password=False)
+    with server.connect() as connection:
+        connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.mark.parametrize(
+    ("declared", "values"),
+    [
+        ("varchar(9)", ["中", "a", "¤"]),
+        ("varchar(9)", ["x中", "€", "ß"]),
+        ("text", ["\U0001f600", "\xff", "Œ"]),
+    ],
+)
+def test_letters_that_are_not_in_the_databases_encoding_are_in_no_key(
+    narrow_url: str, declared: str, values: Sequence[str]
+) -> None:
+    table = defined(f"create table t (k {declared}, n int, primary key (k, n))")
+    with closing(open_target(narrow_url)) as target:
         deletes(target, declared, values, table, "shop.t")
 
 

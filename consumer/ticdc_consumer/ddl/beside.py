@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Ddl
@@ -142,10 +143,8 @@ class Beside:
         try:
             with refusals(target):
                 texts = [text for load in new for text in self._rename(load, tables[load.name])]
-                if old:
-                    moves = [(tables[load.name], _copy(load)) for load in old]
-                    texts += target.replace_tables(moves)
-                self._do(texts, loads)
+                moves = [(tables[load.name], _copy(load)) for load in old]
+                self._do(chain(texts, target.replace_tables(moves) if old else ()), loads)
         except Stop as refusal:
             names = [".".join(load.name) for load in loads]
             command = "".join(f" --table {name}" for name in names)

@@ -2,7 +2,7 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -587,9 +587,9 @@ class Target(ABC):
         nothing if it is there. Raises `Stop`."""
         raise Stop(f"{self.dialect}: this target cannot load a table next to the one in use")
 
-    def hindrances(self, table: TargetName, but_keys: bool = False) -> list[str]:
-        """What another table of this name would not have: foreign keys, triggers, ...; with
-        `but_keys`, besides the foreign keys that `copy_keys` and `return_keys` keep."""
+    def hindrances(self, table: TargetName) -> list[str]:
+        """What another table of this name would not have: triggers, views, ...; foreign keys,
+        unless `copy_keys` and `return_keys` keep them."""
         return []
 
     # Only where DDL commits by itself.
@@ -597,17 +597,24 @@ class Target(ABC):
     def keys_of(self, table: TargetName) -> list[KeyOfTable]:
         return []
 
-    def copy_keys(self, table: TargetName, copy: TargetName) -> list[str]:
-        """Gives `copy` the foreign keys of `table`."""
+    def copy_keys(
+        self, table: TargetName, copy: TargetName, renamed: Mapping[str, str]
+    ) -> list[str]:
+        """Gives `copy` the foreign keys of `table`. `renamed` has the names of its columns that
+        differ, by the table's in lower case."""
         return []
 
-    def return_keys(self, aside: TargetName, table: TargetName) -> list[str]:
-        """Makes other tables' foreign keys to `aside` those to `table`."""
+    def return_keys(
+        self, aside: TargetName, table: TargetName, renamed: Mapping[str, str]
+    ) -> list[str]:
+        """Makes other tables' foreign keys to `aside` those to `table`. `renamed` has the names of
+        its columns that differ, by those of `aside` in lower case."""
         return []
 
-    def replace_tables(self, moves: Sequence[tuple[TargetName, TargetName]]) -> list[str]:
+    def replace_tables(self, moves: Sequence[tuple[TargetName, TargetName]]) -> Iterable[str]:
         """Puts each copy, the second, in the place of its table. Where DDL is not transactional,
-        one statement does it for all, and what is done already is left out. Raises `Stop`."""
+        one statement does it for all, what is done already is left out, and each statement is run
+        before the next is asked for. Raises `Stop`."""
         raise Stop(f"{self.dialect}: this target cannot replace one table by another")
 
     @abstractmethod

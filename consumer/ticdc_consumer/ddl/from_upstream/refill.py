@@ -10,11 +10,12 @@ foreign keys. Those of other tables follow the old table, and are turned to the 
 they show by themselves which are left.
 """
 
+import re
 from collections.abc import Sequence
 
 from ticdc_encoder.column import INTEGERS, Column
 from ticdc_encoder.sql.evolution import Evolved
-from ticdc_encoder.sql.statements import AlterTable
+from ticdc_encoder.sql.statements import AlterTable, ModifyColumn, RenameColumn
 
 from ticdc_consumer import failpoints
 from ticdc_consumer.ddl import translate
@@ -24,7 +25,7 @@ from ticdc_consumer.ddl.kinds import kind_of
 from ticdc_consumer.ddl.names import REFILL_NAME
 from ticdc_consumer.errors import Denied, Stop, UpstreamAway, ValuesNotSent
 from ticdc_consumer.state.ledger import LedgerEntry
-from ticdc_consumer.targets.layout import ReferenceChanges, TargetName
+from ticdc_consumer.targets.layout import ReferenceChanges, TargetColumn, TargetName
 from ticdc_consumer.targets.schema.alteration import Alteration
 from ticdc_consumer.targets.target import Target
 
@@ -64,13 +65,13 @@ def by_copy(context: DdlContext, entry: LedgerEntry) -> None:
         raise Stop(f"{altered.schema}.{altered.table}: its foreign keys change, too")
     try:
         with filling.snapshot_of(context, entry) as snapshot:
-            _require_refillable(context, altered, evolved, table, snapshot, but_keys=True)
-            _require_same_keys(context, altered, evolved, table)
+            _require_refillable(context, altered, evolved, table, snapshot)
             filling.execute(context, target.copy_structure(table, copy, ()))
             filling.execute(
                 context, target.alter_table(*copy, evolved, ReferenceChanges()).statements
             )
-            filling.execute(context, target.copy_keys(table, copy))
+            _require_same_keys(context, altered, table, copy)
+            filling.execute(context, target.copy_keys(table, copy, _renamed(altered)))
             read = filling.fill(context, snapshot, copy)
         _require_as_many(altered, entry, _count(target, table), read)
     except Stop:
@@ -87,11 +88,11 @@ def by_copy(context: DdlContext, entry: LedgerEntry) -> None:
 def return_keys(context: DdlContext, entry: LedgerEntry) -> None:
     """Turns other tables' foreign keys to the copy that has the table's place."""
     target = context.target
-    _, table = filling.altered_table(context, entry)
+    altered, table = filling.altered_table(context, entry)
     _, aside = filling.copy_names(context, entry)
     if keys := target.keys_of(aside):
         target.wait_for_ddl([key.child for key in keys])
-        filling.execute(context, target.return_keys(aside, table))
+        filling.execute(context, target.return_keys(aside, table, _renamed(altered)))
 
 
 def not_read(refusal: ValuesNotSent, reason: Stop) -> Stop:
@@ -139,13 +140,10 @@ def _require_refillable(
     evolved: Evolved,
     table: TargetName,
     snapshot: Snapshot,
-    *,
-    but_keys: bool = False,
 ) -> None:
-    """Raises `Stop` if the table would lose something, or the upstream's is another one.
-    `but_keys`: whether its foreign keys are kept."""
+    """Raises `Stop` if the table would lose something, or the upstream's is another one."""
     target, label = context.target, f"{altered.schema}.{altered.table}"
-    if hindrances := target.hindrances(table, but_keys):
+    if hindrances := target.hindrances(table):
         raise Stop(
             f"{label}: {target.quote(*table)} has {', '.join(hindrances)}, so that its rows cannot "
             "be replaced by the upstream's: drop it, start again, and create it again once the run "
@@ -163,23 +161,46 @@ def _require_refillable(
 
 
 def _require_same_keys(
-    context: DdlContext, altered: AlterTable, evolved: Evolved, table: TargetName
+    context: DdlContext, altered: AlterTable, table: TargetName, copy: TargetName
 ) -> None:
-    """Raises `Stop` if the statement changes a column of a foreign key from or to the table."""
-    before = {column.name.lower(): column for column in evolved.before.columns}
-    same = {
-        column.name.lower()
-        for column in evolved.after.columns
-        if evolved.sources.get(column.name) == column.name
-        and before[column.name.lower()].type == column.type
-    }
+    """Raises `Stop` if the altered copy has another type for a column of a foreign key from or to
+    the table, unless that is only as long as before or longer, as in TiDB."""
+    before, after = _columns(context.target, table), _columns(context.target, copy)
+    renamed = _renamed(altered)
     for key in context.target.keys_of(table):
-        if changed := [name for name in key.columns if name.lower() not in same]:
-            raise Stop(
-                f"{altered.schema}.{altered.table}: this statement changes column {changed[0]} of "
-                f"foreign key {key.name} of {context.target.quote(*key.child)}: drop that foreign "
-                "key, start again, and create it again once the run has passed this DDL"
-            )
+        for name in key.columns:
+            now = renamed.get(name.lower(), name)
+            if _kind(before[name.lower()]) != _kind(after.get(now.lower())):
+                raise Stop(
+                    f"{altered.schema}.{altered.table}: this statement changes column {name} of "
+                    f"foreign key {key.name} of {context.target.quote(*key.child)}: drop that "
+                    "foreign key, start again, and create it again once the run has passed this DDL"
+                )
+
+
+def _columns(target: Target, table: TargetName) -> dict[str, TargetColumn]:
+    """By their names in lower case."""
+    described = target.describe(*table)
+    assert described is not None  # it was described before, or created
+    return {column.name.lower(): column for column in described.columns}
+
+
+def _kind(column: TargetColumn | None) -> tuple[str | None, str] | None:
+    """What a foreign key's columns have in common: the length of a text is not."""
+    if column is None:
+        return None
+    return column.collation, re.sub(r"^((?:var)?(?:char|binary)|\w*int)\(\d+\)", r"\1", column.type)
+
+
+def _renamed(altered: AlterTable) -> dict[str, str]:
+    """The new names of columns, by those before in lower case."""
+    renamed = {}
+    for action in altered.actions:
+        if isinstance(action, RenameColumn):
+            renamed[action.name.lower()] = action.new_name
+        elif isinstance(action, ModifyColumn):
+            renamed[action.name.lower()] = action.column.name
+    return renamed
 
 
 def _require_same(label: str, evolved: Evolved, columns: Sequence[Column]) -> None:

@@ -1,6 +1,6 @@
 """A table of the MySQL family that is filled beside the one in use, and takes its place."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -36,12 +36,11 @@ def copy_structure(target: Target, table: TargetName, copy: TargetName) -> list[
     return [f"CREATE TABLE IF NOT EXISTS {target.quote(*copy)} LIKE {target.quote(*table)}"]
 
 
-def hindrances(target: Target, table: TargetName, but_keys: bool) -> list[str]:
-    """What goes with the table when it is renamed."""
-    keys = [] if but_keys else [f"foreign key {key.name}" for key in _keys(target, table)]
+def hindrances(target: Target, table: TargetName) -> list[str]:
+    """What goes with the table when it is renamed, besides foreign keys."""
     with target.errors():
         rows = target.execute(_HINDRANCES, {"schema": _schema(target, table), "table": table[1]})
-        return sorted({*keys, *(str(hindrance) for (hindrance,) in map(tuple, rows))})
+        return sorted({str(hindrance) for (hindrance,) in map(tuple, rows)})
 
 
 class _Key(NamedTuple):
@@ -64,34 +63,58 @@ def keys_of(target: Target, table: TargetName) -> list[KeyOfTable]:
     return those
 
 
-def copy_keys(target: Target, table: TargetName, copy: TargetName) -> list[str]:
-    """Gives `copy` the foreign keys of `table`; one to `table` itself is to `copy`."""
-    return [
-        f"ALTER TABLE {target.quote(*copy)} "
-        + _clause(target, key, copy if _is(target, key.parent, table) else key.parent)
-        for key in _keys(target, table)
-        if _is(target, key.child, table)
-    ]
+def copy_keys(
+    target: Target, table: TargetName, copy: TargetName, renamed: Mapping[str, str]
+) -> list[str]:
+    """Gives `copy` the foreign keys of `table` that it does not have; one to `table` itself is to
+    `copy`. `renamed` has the copy's names of columns, by the table's in lower case."""
+    present = {_meaning(target, key) for key in _keys(target, copy)}
+    texts = []
+    for key in _keys(target, table):
+        if not _is(target, key.child, table):
+            continue
+        own = key._replace(child=copy, columns=_now(key.columns, renamed))
+        if _is(target, key.parent, table):
+            own = own._replace(parent=copy, parent_columns=_now(key.parent_columns, renamed))
+        if _meaning(target, own) not in present:
+            texts.append(f"ALTER TABLE {target.quote(*copy)} {_clause(target, own)}")
+    return texts
 
 
-def return_keys(target: Target, aside: TargetName, table: TargetName) -> list[str]:
+def return_keys(
+    target: Target, aside: TargetName, table: TargetName, renamed: Mapping[str, str]
+) -> list[str]:
     """Turns the other tables' foreign keys, which followed the old table to its new name `aside`,
     to the table that has its place. What is turned already is left out."""
     # One statement each: after a crash a key is there, to the one or to the other.
-    return [
-        f"ALTER TABLE {target.quote(*key.child)} "
-        f"DROP FOREIGN KEY {target.quote(None, key.name)}, {_clause(target, key, table)}"
-        for key in _keys(target, aside)
-        if _is(target, key.parent, aside) and not _is(target, key.child, aside)
-    ]
+    texts = []
+    for key in _keys(target, aside):
+        if _is(target, key.parent, aside) and not _is(target, key.child, aside):
+            own = key._replace(parent=table, parent_columns=_now(key.parent_columns, renamed))
+            child, name = target.quote(*key.child), target.quote(None, key.name)
+            texts.append(f"ALTER TABLE {child} DROP FOREIGN KEY {name}, {_clause(target, own)}")
+    return texts
 
 
-def _clause(target: Target, key: _Key, parent: TargetName) -> str:
+def _now(columns: Sequence[str], renamed: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(renamed.get(column.lower(), column) for column in columns)
+
+
+def _meaning(target: Target, key: _Key) -> tuple[object, ...]:
+    """All but its name, which differs between tables."""
+    ends = [(_schema(target, name), name[1]) for name in (key.child, key.parent)]
+    columns = [column.lower() for column in (*key.columns, *key.parent_columns)]
+    # The same here; MariaDB shows either for what was written as RESTRICT.
+    actions = [each.replace("RESTRICT", "NO ACTION") for each in (key.on_delete, key.on_update)]
+    return *map(target.comparable, ends), *columns, *actions
+
+
+def _clause(target: Target, key: _Key) -> str:
     """Without a name of its own: the old one is still in use."""
     columns = ", ".join(target.quote(None, column) for column in key.columns)
     referenced = ", ".join(target.quote(None, column) for column in key.parent_columns)
     return (
-        f"ADD FOREIGN KEY ({columns}) REFERENCES {target.quote(*parent)} ({referenced}) "
+        f"ADD FOREIGN KEY ({columns}) REFERENCES {target.quote(*key.parent)} ({referenced}) "
         f"ON DELETE {key.on_delete} ON UPDATE {key.on_update}"
     )
 
@@ -123,13 +146,29 @@ def _schema(target: Target, table: TargetName) -> str:
     return table[0] or str(target.query("SELECT DATABASE()")[0][0])
 
 
-def replace_tables(target: Target, moves: Sequence[tuple[TargetName, TargetName]]) -> list[str]:
-    """One RENAME TABLE, after which no copy has its own name: what is renamed shows that it ran."""
-    parts, drops = [], []
-    for table, copy in moves:
-        aside = (copy[0], copy[1].replace("loading", "replaced", 1))
-        drops += target.drop_table(*aside)
-        if target.describe(*copy) is not None:
-            for old, new in ((table, aside), (copy, table)):
-                parts.append(f"{target.quote(*old)} TO {target.quote(*new)}")
-    return [*([f"RENAME TABLE {', '.join(parts)}"] if parts else []), *drops]
+def replace_tables(target: Target, moves: Sequence[tuple[TargetName, TargetName]]) -> Iterator[str]:
+    """One RENAME TABLE, after which no copy has its own name: what is renamed shows that it ran.
+    What is left to do after each statement is read from the catalog."""
+    asides = {_aside(copy): table for table, copy in moves}
+    copied = [move for move in moves if target.describe(*move[1]) is not None]
+    for table, copy in copied:
+        yield from copy_keys(target, table, copy, {})
+    if copied:
+        renames = [
+            f"{target.quote(*old)} TO {target.quote(*new)}"
+            for table, copy in copied
+            for old, new in ((table, _aside(copy)), (copy, table))
+        ]
+        yield f"RENAME TABLE {', '.join(renames)}"
+    children = [key.child for aside in asides for key in keys_of(target, aside)]
+    if children:
+        target.wait_for_ddl(children)
+    for aside, table in asides.items():
+        yield from return_keys(target, aside, table, {})
+    for aside in asides:
+        yield from target.drop_table(*aside)
+
+
+def _aside(copy: TargetName) -> TargetName:
+    """What the table is called whose place this copy has."""
+    return copy[0], copy[1].replace("loading", "replaced", 1)

@@ -1,6 +1,6 @@
 """One session of a MySQL, MariaDB or TiDB server."""
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import ClassVar, TypeVar
 
@@ -460,19 +460,23 @@ class MySql(Target):
     def copy_structure(self, table: TargetName, copy: TargetName, key: Sequence[str]) -> list[str]:
         return beside.copy_structure(self, table, copy)
 
-    def hindrances(self, table: TargetName, but_keys: bool = False) -> list[str]:
-        return beside.hindrances(self, table, but_keys)
+    def hindrances(self, table: TargetName) -> list[str]:
+        return beside.hindrances(self, table)
 
     def keys_of(self, table: TargetName) -> list[KeyOfTable]:
         return beside.keys_of(self, table)
 
-    def copy_keys(self, table: TargetName, copy: TargetName) -> list[str]:
-        return beside.copy_keys(self, table, copy)
+    def copy_keys(
+        self, table: TargetName, copy: TargetName, renamed: Mapping[str, str]
+    ) -> list[str]:
+        return beside.copy_keys(self, table, copy, renamed)
 
-    def return_keys(self, aside: TargetName, table: TargetName) -> list[str]:
-        return beside.return_keys(self, aside, table)
+    def return_keys(
+        self, aside: TargetName, table: TargetName, renamed: Mapping[str, str]
+    ) -> list[str]:
+        return beside.return_keys(self, aside, table, renamed)
 
-    def replace_tables(self, moves: Sequence[tuple[TargetName, TargetName]]) -> list[str]:
+    def replace_tables(self, moves: Sequence[tuple[TargetName, TargetName]]) -> Iterator[str]:
         return beside.replace_tables(self, moves)
 
     def rename_table(self, old: TargetName, new: TargetName, definition: Table | None) -> list[str]:

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 from ticdc_consumer.targets import kernels
 from ticdc_consumer.targets.kernels import Refused
 from ticdc_consumer.targets.layout import Layout
+from ticdc_consumer.targets.postgresql.encodings import has
 
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 """The backslash first: the others bring new ones."""
@@ -35,9 +36,16 @@ def _lines(texts: Sequence[pa.Array]) -> pa.Array:
 
 
 def _text(array: pa.Array, argument: str, _labels: tuple[str, ...]) -> pa.Array:
-    if argument:
-        kernels.fits_length(array, int(argument))
+    """The argument is the greatest length, or nothing, and after `@` the encoding of the database
+    if that lacks characters."""
+    length, _, encoding = argument.partition("@")
+    if length:
+        kernels.fits_length(array, int(length))
     block = bytes(kernels.bytes_of(array))
+    if encoding and not block.isascii():
+        why = f"a character that the database's encoding {encoding} does not have"
+        lacks = kernels.per_value(array, lambda text: not has(encoding, text), pa.bool_())
+        kernels.refuse_where(lacks, why)
     if b"\0" in block:
         why = "a NUL character, which PostgreSQL cannot hold in text"
         kernels.refuse_where(pc.match_substring(array, "\0"), why)

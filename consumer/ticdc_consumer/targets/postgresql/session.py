@@ -86,6 +86,7 @@ class PostgreSQL(Target):
 
     _replica_allowed = False
     _user = ""
+    _encoding = ""
 
     @classmethod
     def open(cls, url: sa.URL) -> "PostgreSQL":
@@ -108,7 +109,8 @@ class PostgreSQL(Target):
             # It may have been starting when it refused, and ready when that was looked at.
             connection = self._begin()
         self._replica_allowed = _may_be_replica(connection)
-        self._user = str(connection.exec_driver_sql("SELECT current_user").scalar())
+        asked = "SELECT current_user, current_setting('server_encoding')"
+        self._user, self._encoding = map(str, connection.exec_driver_sql(asked).one())
         return connection
 
     def _begin(self) -> sa.Connection:
@@ -289,7 +291,7 @@ class PostgreSQL(Target):
 
     def type_rules(self, rules: frozenset[str]) -> TypeRules:
         def codec(type_: ColumnType, existing: TargetColumn, in_key: bool) -> str:
-            return types.codec(type_, existing, in_key, rules)
+            return types.codec(type_, existing, in_key, rules, self._encoding)
 
         return TypeRules(self.dialect, quote_name, codec, types.merges, lambda _: '"C"')
 
@@ -373,7 +375,7 @@ class PostgreSQL(Target):
     def copy_structure(self, table: TargetName, copy: TargetName, key: Sequence[str]) -> list[str]:
         return beside.copy_structure(self, table, copy)
 
-    def hindrances(self, table: TargetName, but_keys: bool = False) -> list[str]:
+    def hindrances(self, table: TargetName) -> list[str]:
         return beside.hindrances(self, table)
 
     def replace_tables(self, moves: Sequence[tuple[TargetName, TargetName]]) -> list[str]:

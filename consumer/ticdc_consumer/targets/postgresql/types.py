@@ -8,6 +8,7 @@ from ticdc_encoder.column import BINARIES, INTEGERS, TEXTS, Column, ColumnType
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets.column_mapping import labelled
 from ticdc_consumer.targets.layout import TargetColumn
+from ticdc_consumer.targets.postgresql.encodings import ENCODINGS
 from ticdc_consumer.targets.rules import ZERO_DATE_AS_NULL
 
 RULES = frozenset({ZERO_DATE_AS_NULL})
@@ -83,11 +84,18 @@ class _Type:
         return cls(match["name"] + (match["suffix"] or ""), numbers)
 
 
-def codec(type_: ColumnType, existing: TargetColumn, in_key: bool, rules: frozenset[str]) -> str:
-    """How values of this type go into that column. Raises `Stop` with the reason alone."""
+def codec(
+    type_: ColumnType,
+    existing: TargetColumn,
+    in_key: bool,
+    rules: frozenset[str],
+    encoding: str = "UTF8",
+) -> str:
+    """How values of this type go into that column of a database of this encoding. Raises `Stop`
+    with the reason alone."""
     target = _Type.parse(existing.type)
     result = (
-        _text(type_, target, in_key)
+        _text(type_, target, in_key, encoding)
         or _whole_number(type_, target)
         or _temporal(type_, target, existing, in_key, rules)
         or _other(type_, target, existing, in_key)
@@ -102,7 +110,7 @@ def codec(type_: ColumnType, existing: TargetColumn, in_key: bool, rules: frozen
     return result
 
 
-def _text(type_: ColumnType, target: _Type, in_key: bool) -> str | None:
+def _text(type_: ColumnType, target: _Type, in_key: bool, encoding: str) -> str | None:
     """Text holds everything but bytes, exactly. A blank-padded type loses trailing spaces, which
     only a CHAR never has."""
     blank_padded = target.name == "character" and type_.name == "char"
@@ -119,7 +127,9 @@ def _text(type_: ColumnType, target: _Type, in_key: bool) -> str | None:
     else:
         name = "plain"
     # A text that is too long by nothing but spaces would be cut silently.
-    return f"{name}:{target.parameters[0]}" if target.parameters and name == "text" else name
+    length = target.parameters[0] if target.parameters and name == "text" else ""
+    lacking = f"@{encoding}" if encoding in ENCODINGS and name in ("text", "enum", "set") else ""
+    return f"{name}:{length}{lacking}" if length or lacking else name
 
 
 def _whole_number(type_: ColumnType, target: _Type) -> str | None:

@@ -224,7 +224,7 @@ class SQLite(Target):
     def copy_structure(self, table: TargetName, copy: TargetName, key: Sequence[str]) -> list[str]:
         return beside.copy_structure(self, table, copy, key)
 
-    def hindrances(self, table: TargetName, but_keys: bool = False) -> list[str]:
+    def hindrances(self, table: TargetName) -> list[str]:
         return beside.hindrances(self, table)
 
     def replace_tables(self, moves: Sequence[tuple[TargetName, TargetName]]) -> list[str]:

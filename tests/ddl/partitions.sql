@@ -227,7 +227,7 @@ ALTER TABLE t TRUNCATE PARTITION p0
 
 -- case: a list of years
 ALTER TABLE t TRUNCATE PARTITION p23
--- stops: what is partitioned by LIST of year() is not computed here
+-- stops: partitions by LIST of year() are not computed here
 
 -- table: CREATE TABLE t (a VARCHAR(10), b INT, PRIMARY KEY (a, b)) DEFAULT CHARSET = utf8mb4 PARTITION BY LIST COLUMNS (a) (PARTITION pa VALUES IN (_UTF8MB4'a', _UTF8MB4'it''s'), PARTITION pb VALUES IN ('c'), PARTITION pd VALUES IN (DEFAULT))
 -- rows: 'a', 1 | 'a ', 2 | 'it''s', 3 | 'c', 4 | 'C', 5 | 'x', 6

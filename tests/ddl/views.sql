@@ -21,9 +21,9 @@ CREATE VIEW v AS SELECT a.id AS i FROM t AS a WHERE NOT (a.id IN (1, -2) OR `odd
 
 -- case: a view that compares text
 CREATE VIEW v AS SELECT id FROM t WHERE s = 'a'
--- stops: CREATE VIEW is not translated: how `t`.`s` (plain) compares with 'a' (string) is not certain
--- stops.sqlite: how "t"."s" (plain) compares with 'a' (string) is not certain
--- stops.postgresql: how "t"."s" (plain) compares with 'a' (string) is not certain
+-- stops: CREATE VIEW is not translated: it is not certain how `t`.`s` (plain) compares with 'a' (string)
+-- stops.sqlite: it is not certain how "t"."s" (plain) compares with 'a' (string)
+-- stops.postgresql: it is not certain how "t"."s" (plain) compares with 'a' (string)
 
 -- case: a view of whatever columns there are
 CREATE VIEW v AS SELECT * FROM t

@@ -389,7 +389,9 @@ def test_a_ddl_of_it_and_of_something_else_stops_in_its_place(small: Place, quer
     small.feed.send(0, inserted(260, {"id": 4, "name": "x"}, table(OTHERS)))
     small.feed.mark(300)
     outcome = small.run()
-    assert outcome.code == 3 and "is of a table that is quarantined" in outcome.said, outcome.said
+    assert (
+        outcome.code == 3 and "involves a quarantined table and something else" in outcome.said
+    ), outcome.said
     assert small.run.resolved_ts == ts(250)
     assert small.rows("others")[-1] == (3, "x")
     small.mend()

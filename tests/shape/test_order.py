@@ -68,7 +68,6 @@ EXCEPTIONS = {
         "config",
         "protocols",
     ): "the settings of a protocol are checked by its own entry, where they are read",
-    ("state", "status"): "what is noted of an activity is kept with the rest",
 }
 """What may point upwards, and why."""
 

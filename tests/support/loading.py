@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.schema import METADATA
 from ticdc_consumer.state.store import Store
+from ticdc_consumer.status.activity.monitor import Monitor
 from ticdc_consumer.targets import encoders, open_target
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.target import Target
@@ -186,6 +187,7 @@ class Bank:
     store: Store
     old: Checkpoint
     policy: Policy = NO_VIEW_LEFT_OUT
+    monitor: Monitor = field(default_factory=Monitor)
 
     @property
     def layout(self) -> Layout:
@@ -263,10 +265,11 @@ def _empty(target: Target) -> None:
 
 def open_bank(target: Target) -> Bank:
     """Takes a bank over that is there already."""
-    store = Store(target, CHANGEFEED)
+    monitor = Monitor(CHANGEFEED)
+    store = Store(target, CHANGEFEED, monitor=monitor)
     old = store.start(IMPATIENT)
     assert old is not None
-    return Bank(target, store, old)
+    return Bank(target, store, old, monitor=monitor)
 
 
 def stands_at(url: str) -> tuple[list[tuple[int, str]], Checkpoint | None]:

@@ -21,6 +21,7 @@ from ticdc_consumer.state.ledger import LedgerEntry, LedgerState
 from ticdc_consumer.state.loading import LoadProgress, TableProgress, TableState
 from ticdc_consumer.state.quarantine import SetAside
 from ticdc_consumer.state.repairs import RepairRequest, RepairState, TableKeys
+from ticdc_consumer.state.reports import Stage
 from ticdc_consumer.status.activity.activity import (
     CutActivity,
     ExecutorActivity,
@@ -28,7 +29,6 @@ from ticdc_consumer.status.activity.activity import (
     Pace,
     PartitionActivity,
     SetAsideTable,
-    Stage,
     StageSeconds,
     Takeover,
     Trouble,

@@ -131,7 +131,7 @@ class Reader:
     ) -> Self:
         """That of a target and a source that were opened."""
         schemas = opened.state.schemas.values()
-        monitor = opened.store.monitor
+        monitor = opened.monitor
         return cls(options, spark, opened.source, definitions, schemas, together, monitor, staging)
 
     @property

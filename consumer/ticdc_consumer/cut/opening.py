@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ticdc_consumer import failpoints
 from ticdc_consumer.config.options import Settings
@@ -37,13 +37,15 @@ ASKING = "by asking the source what its log holds"
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """`state` is where the next cut begins; `stored` whether the target holds a checkpoint."""
+    """`state` is where the next cut begins; `stored` whether the target holds a checkpoint;
+    `monitor` takes the reports of all steps."""
 
     target: Target
     store: Store
     source: Source
     state: Checkpoint
     stored: bool = True
+    monitor: Monitor = field(default_factory=Monitor)
 
 
 @contextmanager
@@ -66,16 +68,17 @@ def take_over(
         closing(open_source(options)) as source,
     ):
         where = InTarget.by(options, target)
+        monitor = monitor or Monitor(options.changefeed)
         store = Store(target, options.changefeed, options.ddl_keep_dropped, where, monitor)
         store.lease.gives_up = gives_up
         with _beginning(options.changefeed):
-            follow(target, store.monitor, options.changefeed)
+            follow(target, monitor, options.changefeed)
             # Before the start, which would end a load that is under way.
             require_loaded(target, options.changefeed)
             failpoints.hit("S0")
             state = store.start(options.takeover_after)
             # To be seen at once: brokers that are slow to answer may take minutes from here on.
-            store.monitor.generation = store.lease.generation
+            monitor.took_over(store.lease.generation)
             failpoints.hit("S1")
             with store.lease.explaining():
                 require_loaded(target, options.changefeed)
@@ -89,9 +92,9 @@ def take_over(
                     _go_on(options, source, state)
                 with store.lease.explaining():
                     patiently_read(store, options, lambda: _check_tables(store))
-            store.monitor.generation = store.lease.generation
-            store.monitor.session = target.session_id()
-        yield Opened(target, store, source, state)
+            monitor.took_over(store.lease.generation)
+            monitor.has_session(target.session_id())
+        yield Opened(target, store, source, state, monitor=monitor)
 
 
 @contextmanager

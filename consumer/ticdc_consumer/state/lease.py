@@ -14,9 +14,9 @@ import sqlalchemy as sa
 from ticdc_encoder.errors import TicdcError
 
 from ticdc_consumer.errors import RESTORED, Away, Fenced, Retry, Stop, Unavailable, UnknownCommit
+from ticdc_consumer.state.reports import Reports
 from ticdc_consumer.state.schema import CHECKPOINT
 from ticdc_consumer.state.upgrade import OwnTables
-from ticdc_consumer.status.activity.monitor import Monitor
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.waiting import sleep, until
 
@@ -36,7 +36,7 @@ class Lease:
     """`generation` is 0 until `take` or `begin`."""
 
     def __init__(
-        self, target: Target, changefeed: str, tables: OwnTables, monitor: Monitor
+        self, target: Target, changefeed: str, tables: OwnTables, monitor: Reports
     ) -> None:
         self.changefeed = changefeed
         self.generation = 0
@@ -130,8 +130,9 @@ class Lease:
 
         def own_again() -> Any:
             row = self.own(self.locked_row())
-            self._monitor.session = self._target.session_id()
-            self.update(owner=self._monitor.session)
+            session = self._target.session_id()
+            self._monitor.has_session(session)
+            self.update(owner=session)
             return row
 
         try:

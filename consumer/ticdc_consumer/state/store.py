@@ -22,10 +22,10 @@ from ticdc_consumer.state.lease import Lease
 from ticdc_consumer.state.ledger import Ledger
 from ticdc_consumer.state.quarantine import Quarantine
 from ticdc_consumer.state.repairs import RepairRequests
+from ticdc_consumer.state.reports import Reports, Unheard
 from ticdc_consumer.state.schema import CHECKPOINT, LEDGER, METADATA, OFFSET, SCHEMA
 from ticdc_consumer.state.stored_ledger import LedgerInDatabase
 from ticdc_consumer.state.upgrade import OwnTables
-from ticdc_consumer.status.activity.monitor import Monitor
 from ticdc_consumer.targets.staging import drop_left
 from ticdc_consumer.targets.target import Target
 
@@ -66,13 +66,14 @@ class Store:
         changefeed: str,
         keep_dropped: float = 0.0,
         where: Destinations | None = None,
-        monitor: Monitor | None = None,
+        monitor: Reports | None = None,
     ) -> None:
-        """`where` the tables' rows go; by their own names, if no setting matters."""
+        """`where` the tables' rows go; by their own names, if no setting matters. `monitor` takes
+        the reports."""
         self.target = target
         self.changefeed = changefeed
         self.tables = OwnTables(target)
-        self.monitor = monitor or Monitor(changefeed)
+        self.monitor: Reports = monitor or Unheard()
         self.lease = Lease(target, changefeed, self.tables, self.monitor)
         self.where = where or InTarget.unrouted(target)
         self.repairs = RepairRequests(target, changefeed)

@@ -183,7 +183,7 @@ def test_what_cannot_run_waits_for_a_person_behind_its_cut(
         assert text.endswith(f"; its statement: {query}") and why in text.partition("; its")[0]
         assert "commit_ts 199, number 1" in text
         assert "ticdc-consumer run CONFIG --ddl-done 199:1; its statement" in text
-        assert [waiting.id for waiting in here.store.monitor.look().ddls] == ["199:1"]
+        assert [waiting.id for waiting in here.monitor.look().ddls] == ["199:1"]
     with opened(target_url) as target:  # a restart says the same
         here = open_bank(target)
         with pytest.raises(Stop, match="--ddl-done 199:1"):
@@ -194,7 +194,7 @@ def test_what_cannot_run_waits_for_a_person_behind_its_cut(
         done = done_by_operator(here.ddl_context, "199:1")
         assert done == replace(entry(query, table), state="done", reason=BY_OPERATOR)
         run_pending(here)
-        assert here.store.monitor.look().ddls == ()
+        assert here.monitor.look().ddls == ()
         assert exists(target, "log")
         assert states(here) == ["done", "done"]
 
@@ -255,7 +255,7 @@ def test_a_ddl_without_permission_stops_before_those_that_follow(
             match=r"number 1\) waits: permission denied .* accounts; its statement: TRUNCATE",
         ):
             run_pending(here)
-        (waiting,) = here.store.monitor.look().ddls
+        (waiting,) = here.monitor.look().ddls
         assert (tried, waiting.id, waiting.suggestion) == ([1], "199:1", ())
 
 

@@ -55,7 +55,7 @@ def run(target: Target, statements: Sequence[str]) -> None:
 
 def suggested(here: Bank) -> str:
     """What the last stop shows to `why` and `status`."""
-    (waiting,) = here.store.monitor.look().ddls
+    (waiting,) = here.monitor.look().ddls
     return ";\n".join(waiting.suggestion)
 
 
@@ -103,7 +103,7 @@ def test_values_that_the_upstream_has_are_read_there_first(target_url: str) -> N
         here, said = stopped(target, ADDED)
         way = "set [source] upstream, from which these values can be read, and start again"
         assert f"; {way}; or else " in said
-        (waiting,) = here.store.monitor.look().ddls
+        (waiting,) = here.monitor.look().ddls
         assert waiting.reason.endswith(way)
 
 

@@ -37,7 +37,7 @@ def test_what_has_worked_at_last_is_no_trouble_any_more(
     here: Bank, outcomes: list[Exception | None], happened: bool
 ) -> None:
     until_known(here.store, 2, attempts(*outcomes), lambda: happened)
-    assert here.store.monitor.look().retry is None
+    assert here.monitor.look().retry is None
 
 
 def test_a_commit_that_took_place_is_not_repeated(here: Bank) -> None:

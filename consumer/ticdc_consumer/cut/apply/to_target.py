@@ -145,7 +145,7 @@ class ToTarget:
             return None
         request = store.repairs.oldest_pending()
         if request is None:
-            store.monitor.repair_waits = False
+            store.monitor.repaired(None)
             return None
         with store.monitor.at("applying", f"a repair of {counted(request.rows, 'row')}"):
             return self._read_repair(self._options, store, request, step.new.resolved_ts)

@@ -48,7 +48,7 @@ def _apply(
 ) -> Applied:
     applied = Applied()
     target = context.target
-    store.monitor.loaded = applied.rows
+    store.monitor.loads(applied.rows)
 
     def attempt() -> None:
         applied.tables.clear()

@@ -4,29 +4,14 @@ import json
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from ticdc_encoder.counted import counted
 from ticdc_encoder.tso import duration
 
 from ticdc_consumer.errors import WaitingDdl
+from ticdc_consumer.state.reports import Stage
 from ticdc_consumer.targets.blockers import Blocker
-
-Stage = Literal[
-    "starting",
-    "standby",
-    "waiting",
-    "planning",
-    "starting Spark",
-    "reading",
-    "applying",
-    "running DDL",
-    "retrying",
-    "stopped",
-]
-
-Cause = Literal["target refused", "target unreachable", "commit unknown", "read failed"]
-"""Why something is tried again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,16 +20,15 @@ from ticdc_consumer.errors import Stop, WaitingDdl
 from ticdc_consumer.state.checkpoint import Position
 from ticdc_consumer.state.quarantine import SetAside
 from ticdc_consumer.state.repairs import RepairState
+from ticdc_consumer.state.reports import Cause, Stage
 from ticdc_consumer.status.activity.activity import (
     Activity,
-    Cause,
     CutActivity,
     ExecutorActivity,
     LastDdl,
     Pace,
     PartitionActivity,
     SetAsideTable,
-    Stage,
     StageSeconds,
     Takeover,
     Trouble,
@@ -103,8 +102,7 @@ class Monitor:
         """The sessions of the target that hold what this consumer's waits for."""
         self.asked_at: Callable[[], float | None] = lambda: None
         """When what the target has not answered was asked of it, by `time.monotonic`."""
-        self.loaded: Callable[[], int] = lambda: 0
-        """The rows of the cut that is applied which are in the transaction already."""
+        self._loaded: Callable[[], int] = lambda: 0
         self.repair_waits = True
         """Whether rows that differ may wait to be put right; a start has to look."""
         self.generation = 0
@@ -167,8 +165,20 @@ class Monitor:
 
     def applies(self, cut: CutActivity) -> None:
         """This cut was read, and is applied from here on."""
-        self.loaded = lambda: 0
+        self.loads(lambda: 0)
         self._applied = cut
+
+    def loads(self, rows: Callable[[], int]) -> None:
+        """`rows` tells, at any time, how many rows of the cut are in the transaction."""
+        self._loaded = rows
+
+    def took_over(self, generation: int) -> None:
+        """The consumer holds the lease, as this generation."""
+        self.generation = generation
+
+    def has_session(self, session: str) -> None:
+        """The consumer works in this session of the target from here on."""
+        self.session = session
 
     def reached(self, resolved_ts: int, positions: Mapping[tuple[str, int], Position]) -> None:
         """What the target holds, at a start."""
@@ -368,7 +378,7 @@ class Monitor:
             committed=self._committed,
             newest_ts=max(dict(self._marks).values(), default=0),
             newest_message=self._newest_message,
-            cut=cut and replace(cut, rows_loaded=self.loaded(), messages_read=self._read_of(cut)),
+            cut=cut and replace(cut, rows_loaded=self._loaded(), messages_read=self._read_of(cut)),
             partitions=self._partitions(),
             ddls=self._ddls,
             retry=self._retry,

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from ticdc_encoder.tso import duration, seconds
 
-from ticdc_consumer.status.activity.activity import Activity, Stage
+from ticdc_consumer.state.reports import Stage
+from ticdc_consumer.status.activity.activity import Activity
 from ticdc_consumer.status.causes import thresholds
 from ticdc_consumer.status.causes.situation import Explanation, KnownCause, Situation, at_stage_for
 

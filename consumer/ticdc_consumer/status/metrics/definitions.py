@@ -7,7 +7,8 @@ from typing import Literal, get_args
 
 from ticdc_encoder.tso import lag, seconds
 
-from ticdc_consumer.status.activity.activity import Activity, Cause, Stage, StageSeconds
+from ticdc_consumer.state.reports import Cause, Stage
+from ticdc_consumer.status.activity.activity import Activity, StageSeconds
 from ticdc_consumer.status.causes.table import CAUSES, cause_of
 from ticdc_consumer.status.metrics.processes import ProcessCost, processes
 

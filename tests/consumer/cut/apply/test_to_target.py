@@ -64,7 +64,7 @@ def test_a_cut_looks_for_a_repair_if(
         applier = taking_repairs(here)
         looked: list[None] = []
         monkeypatch.setattr(here.store.repairs, "oldest_pending", lambda: looked.append(None))
-        here.store.monitor.repair_waits = waits
+        here.monitor.repair_waits = waits
         step = Step(here.old, here.new, entries)
         assert [applier._repair(step) for _ in range(2)] == [None, None]
         assert len(looked) == looks  # once is enough until another look finds a request
@@ -80,7 +80,7 @@ def test_a_repair_is_put_off_where_nothing_can_read_the_upstream(
         request = RepairRequest(7, 100, {})
         monkeypatch.setattr(here.store.repairs, "oldest_pending", lambda: request)
         monkeypatch.setitem(sys.modules, reading, None)
-        here.store.monitor.repair_waits = True
+        here.monitor.repair_waits = True
         reason = f"{reading} is not installed: pip install ticdc-consumer[mysql]"
         assert applier._repair(Step(here.old, here.new)) == Repair(7).refused(reason)
 

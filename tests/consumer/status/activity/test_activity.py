@@ -89,7 +89,7 @@ def applying(monitor: Monitor) -> None:
     monitor.planned(CutActivity(1, 5, 900), {}, {})
     monitor.applies(CutActivity(1, 5, 900, changes=200))
     monitor.planned(CutActivity(5, 9, 800), {}, {})
-    monitor.loaded = lambda: 80
+    monitor.loads(lambda: 80)
 
 
 def planned(monitor: Monitor) -> None:

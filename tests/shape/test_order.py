@@ -63,14 +63,6 @@ ORDER: Mapping[str, tuple[tuple[str, ...], ...]] = {
 }
 """From top to bottom: a module imports what is below it. What is not named is a leaf, below all."""
 
-EXCEPTIONS = {
-    (
-        "config",
-        "protocols",
-    ): "the settings of a protocol are checked by its own entry, where they are read",
-}
-"""What may point upwards, and why."""
-
 DECISIONS = {
     "dialect": "targets",
     "protocol": "protocols",
@@ -142,7 +134,7 @@ def test_imports_point_one_way(package: str) -> None:
         for parts, tree in trees()[package].items()
         if parts not in (("__init__",), ("__main__",))
         for imported in own_imports(package, tree)
-        if imported[0] != parts[0] and (parts[0], imported[0]) not in EXCEPTIONS
+        if imported[0] != parts[0]
         if level(package, parts[0]) >= level(package, imported[0])
         if level(package, parts[0]) < len(ORDER[package]) or imported[0] in sum(ORDER[package], ())
     ]

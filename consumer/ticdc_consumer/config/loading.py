@@ -12,7 +12,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import confluent_kafka
 import sqlalchemy as sa
@@ -23,6 +23,7 @@ from ticdc_consumer.config.callbacks import OAUTH, with_functions
 from ticdc_consumer.config.declaring import UrlSetting
 from ticdc_consumer.config.merging import Merging
 from ticdc_consumer.config.options import Settings
+from ticdc_consumer.config.protocol_names import entry_named, no_entry, protocol_names
 from ticdc_consumer.config.redact import redact, secret_values
 from ticdc_consumer.config.routing import Routes
 from ticdc_consumer.config.settings import (
@@ -89,14 +90,11 @@ def of_names(settings: Given) -> Settings:
         for option, setting in SETTINGS.items()
         if setting.name in settings
     }
-    # Its entries are made of settings, which are below them.
-    from ticdc_consumer.protocols import PROTOCOLS
-
-    protocol = PROTOCOLS[values["protocol"]]
+    protocol = _entry(values["protocol"])
     if from_storage:
         _require_no_kafka(settings)
         if protocol.files is None:
-            names = " or ".join(name for name in PROTOCOLS if PROTOCOLS[name].files is not None)
+            names = " or ".join(n for n in protocol_names() if _entry(n).files is not None)
             raise Usage(f"protocol {values['protocol']} is not for files: a storage has {names}")
         values["topics"] = ()
     elif protocol.format is None:
@@ -130,6 +128,26 @@ def of_names(settings: Given) -> Settings:
     except ConfigError as error:
         raise Usage(f"tables.merge: {error}") from error
     return options
+
+
+@runtime_checkable
+class _ProtocolEntry(Protocol):
+    """What settings ask the entry of their protocol for; `WireProtocol` says what each is."""
+
+    @property
+    def format(self) -> object: ...
+
+    @property
+    def files(self) -> object: ...
+
+    def check_settings(self, options: Settings) -> None: ...
+
+
+def _entry(name: str) -> _ProtocolEntry:
+    entry = entry_named(name)
+    if not isinstance(entry, _ProtocolEntry):
+        raise no_entry(name)
+    return entry
 
 
 def _not_set(name: str) -> str:

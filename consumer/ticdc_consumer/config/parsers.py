@@ -20,6 +20,7 @@ from ticdc_encoder.tso import compose
 from ticdc_encoder.version import Version, version_number
 
 from ticdc_consumer.config.choices import DDL_KINDS, VIEW_KINDS, OnKind, OnUnsupported
+from ticdc_consumer.config.protocol_names import NOT_READ, is_protocol, protocol_names
 from ticdc_consumer.config.suggesting import did_you_mean
 from ticdc_consumer.targets.rules import LOSSY_RULES
 
@@ -200,15 +201,12 @@ def ddl_tables(value: Any) -> dict[str, Any]:
 
 
 def protocol(value: Any) -> str:
-    """The name of an entry of `PROTOCOLS`."""
-    # Its entries are made of settings, which are below them.
-    from ticdc_consumer.protocols import NOT_READ, PROTOCOLS
-
+    """The name of a protocol that is read."""
     if isinstance(value, str) and value in NOT_READ:
         raise ValueError(f"{value} {NOT_READ[value]}")
-    if isinstance(value, str) and value in PROTOCOLS:
+    if isinstance(value, str) and is_protocol(value):
         return value
-    return one_of(*sorted(PROTOCOLS))(value)
+    return one_of(*sorted(protocol_names()))(value)
 
 
 def csv_settings(value: Any) -> dict[str, bool | str]:

@@ -8,6 +8,7 @@ from typing import Any
 from ticdc_consumer.config import parsers
 from ticdc_consumer.config.declaring import Setting
 from ticdc_consumer.config.options import Settings
+from ticdc_consumer.config.protocol_names import protocol_names
 from ticdc_consumer.config.settings import REQUIRED, SECTIONS, SETTINGS, URLS, variable
 from ticdc_consumer.targets.rules import LOSSY_RULES
 
@@ -86,9 +87,7 @@ def _own() -> Iterator[Described]:
 
 def _allowed(setting: Setting) -> tuple[str, ...]:
     if setting.name == "protocol":
-        from ticdc_consumer.protocols import PROTOCOLS
-
-        return tuple(PROTOCOLS)
+        return protocol_names()
     if setting.read is parsers.lossy_rules:
         return tuple(sorted(LOSSY_RULES))
     return setting.allowed

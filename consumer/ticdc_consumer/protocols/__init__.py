@@ -18,11 +18,10 @@ such a protocol are applied exactly is up to its decoder.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
-from importlib.metadata import EntryPoint, entry_points
-from pkgutil import resolve_name
 
 from ticdc_encoder.event import Table
 
+from ticdc_consumer.config.protocol_names import entry_named, is_protocol, no_entry, protocol_names
 from ticdc_consumer.config.reading import ReadSettings
 from ticdc_consumer.errors import Usage
 from ticdc_consumer.protocols.protocol import (
@@ -32,26 +31,6 @@ from ticdc_consumer.protocols.protocol import (
     StoredFiles,
     WireProtocol,
 )
-
-GROUP = "ticdc_consumer.protocols"
-"""The entry point group of protocols of others."""
-
-OURS: Mapping[str, str] = {
-    "canal-json": "ticdc_consumer.protocols.canal_json:PROTOCOL",
-    "open-protocol": "ticdc_consumer.protocols.open_protocol:PROTOCOL",
-    "simple": "ticdc_consumer.protocols.simple:PROTOCOL",
-    "debezium": "ticdc_consumer.protocols.debezium:PROTOCOL",
-    "avro": "ticdc_consumer.protocols.avro:PROTOCOL",
-    "debezium-avro": "ticdc_consumer.protocols.debezium_avro:PROTOCOL",
-    "csv": "ticdc_consumer.protocols.csv:PROTOCOL",
-}
-"""The protocols of this package, by the name that TiCDC gives them."""
-
-NOT_READ: Mapping[str, str] = {
-    "canal": "has neither commit_ts nor resolved ts: use canal-json, enable-tidb-extension=true",
-    "maxwell": "has neither commit_ts nor resolved ts: use canal-json, enable-tidb-extension=true",
-}
-"""Protocols of TiCDC that no consumer can apply exactly, and why."""
 
 
 class _Protocols(Mapping[str, WireProtocol]):
@@ -65,34 +44,20 @@ class _Protocols(Mapping[str, WireProtocol]):
         distribution that is not a `WireProtocol`."""
         entry = self._loaded.get(name)
         if entry is None:
-            entry = self._loaded[name] = (
-                resolve_name(OURS[name]) if name in OURS else _of_others(name)
-            )
+            imported = entry_named(name)
+            if not isinstance(imported, WireProtocol):
+                raise no_entry(name)
+            entry = self._loaded[name] = imported
         return entry
 
     def __contains__(self, name: object) -> bool:
-        return name in OURS or name in self._loaded or name in entry_points(group=GROUP).names
+        return name in self._loaded or is_protocol(name)
 
     def __iter__(self) -> Iterator[str]:
-        yield from OURS
-        yield from sorted(entry_points(group=GROUP).names - OURS.keys())
+        return iter(protocol_names())
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
-def _of_others(name: str) -> WireProtocol:
-    points = tuple(entry_points(group=GROUP, name=name))
-    if not points:
-        raise KeyError(name)
-    point: EntryPoint = points[0]
-    try:
-        entry = point.load()
-    except (ImportError, AttributeError) as error:
-        raise Usage(f"protocol {name}: its entry point {point.value} fails: {error}") from error
-    if not isinstance(entry, WireProtocol):
-        raise Usage(f"protocol {name}: its entry point {point.value} is not a WireProtocol")
-    return entry
+        return len(protocol_names())
 
 
 PROTOCOLS: Mapping[str, WireProtocol] = _Protocols()

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 import ticdc_consumer
 from support.both_paths import options_for, taken
-from ticdc_consumer import protocols
 from ticdc_consumer.cli.arguments import DEMO_PROTOCOLS
+from ticdc_consumer.config import protocol_names
+from ticdc_consumer.config.protocol_names import GROUP, NOT_READ, OURS
 from ticdc_consumer.cut.read.fast.reader import FastReader
 from ticdc_consumer.errors import Usage
-from ticdc_consumer.protocols import NOT_READ, OURS, PROTOCOLS, protocol_of
+from ticdc_consumer.protocols import PROTOCOLS, protocol_of
 from ticdc_encoder.formats import FORMATS
 from ticdc_encoder.storage.layout import FILE_FORMATS
 
@@ -73,13 +74,13 @@ def points(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[EntryPoint]]:
     def entry_points(**chosen: Any) -> EntryPoints:
         return EntryPoints(registered).select(**chosen)
 
-    monkeypatch.setattr(protocols, "entry_points", entry_points)
+    monkeypatch.setattr(protocol_names, "entry_points", entry_points)
     monkeypatch.setattr(PROTOCOLS, "_loaded", {})
     yield registered
 
 
 def point(name: str, value: str) -> EntryPoint:
-    return EntryPoint(name, value, protocols.GROUP)
+    return EntryPoint(name, value, GROUP)
 
 
 def test_a_protocol_of_others_is_one_of_all(points: list[EntryPoint]) -> None:
@@ -123,7 +124,8 @@ def test_a_name_that_nobody_has_is_refused(points: list[EntryPoint]) -> None:
 def test_entries_need_neither_spark_nor_arrow() -> None:
     program = """
 import sys
-from ticdc_consumer.protocols import OURS, PROTOCOLS
+from ticdc_consumer.config.protocol_names import OURS
+from ticdc_consumer.protocols import PROTOCOLS
 before = {*sys.modules}
 assert [PROTOCOLS[name] for name in OURS]
 assert not {"pyspark", "pyarrow", "sqlalchemy", "ticdc_consumer.cut"} & {*sys.modules}

@@ -14,6 +14,7 @@ from support import brokers, toy_protocol
 from ticdc_consumer import config, protocols
 from ticdc_consumer.commands.run import Consumer
 from ticdc_consumer.config.options import Settings
+from ticdc_consumer.config.protocol_names import GROUP
 from ticdc_consumer.errors import Stop
 from ticdc_encoder.message import Message
 
@@ -28,7 +29,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     with zipfile.ZipFile(archive, "w") as files:
         files.write(toy_protocol.__file__, "toy_protocol.py")
         files.writestr("toy-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: toy\nVersion: 1\n")
-        files.writestr("toy-1.dist-info/entry_points.txt", f"[{protocols.GROUP}]\n{REGISTERED}\n")
+        files.writestr("toy-1.dist-info/entry_points.txt", f"[{GROUP}]\n{REGISTERED}\n")
     monkeypatch.setattr(protocols.PROTOCOLS, "_loaded", {})
     monkeypatch.syspath_prepend(archive)
     yield archive

@@ -200,6 +200,19 @@ def test_every_database_has_the_same_files() -> None:
     assert common == smallest, "a database lacks a file that the others have, or names it otherwise"
 
 
+def test_outside_targets_no_particular_database_is_known() -> None:
+    folder = PACKAGES["ticdc_consumer"] / "targets"
+    databases = {path.parent.name for path in folder.glob("*/session.py")}
+    assert {"mysql", "postgresql", "sqlite"} <= databases
+    assert [
+        f"{'.'.join(parts)} imports {'.'.join(imported)}"
+        for parts, tree in trees()["ticdc_consumer"].items()
+        if parts[0] != "targets"
+        for imported in own_imports("ticdc_consumer", tree)
+        if imported[0] == "targets" and imported[1] in databases
+    ] == []
+
+
 @pytest.mark.parametrize(("attribute", "owner"), DECISIONS.items())
 def test_a_difference_is_an_entry_and_not_a_branch(attribute: str, owner: str) -> None:
     branches = [

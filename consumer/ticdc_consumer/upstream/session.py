@@ -14,8 +14,8 @@ from ticdc_encoder.errors import TicdcError
 
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.errors import Retry, Stop, Unavailable, Usage
-from ticdc_consumer.targets.mysql import errors as refusals
-from ticdc_consumer.targets.mysql.session import connect, engine_of
+from ticdc_consumer.targets import mysql_protocol
+from ticdc_consumer.targets.mysql_protocol import connect, engine_of
 from ticdc_consumer.upstream.packets import RowPackets
 
 Record = tuple[str | bytes | None, ...]
@@ -77,7 +77,10 @@ class UpstreamSession:
 
     @classmethod
     def open(cls, url: str, snapshot_ts: int | None = None) -> "UpstreamSession":
-        session = cls(connect(engine_of(sa.make_url(url)), "[source] upstream"), snapshot_ts)
+        session = cls(
+            connect(engine_of(sa.make_url(url)), "[source] upstream"),
+            snapshot_ts,
+        )
         try:
             session._driver().decoders = {}
             session.query(_SETTINGS)
@@ -139,7 +142,7 @@ class UpstreamSession:
 
 
 def _translated(error: pymysql.err.MySQLError, snapshot_ts: int | None) -> TicdcError:
-    code = refusals.number(error)
+    code = mysql_protocol.number(error)
     if code in REMOVED:
         return SnapshotRemoved(
             f"the upstream no longer has the snapshot of {snapshot_ts} (error {code}): its garbage "
@@ -148,11 +151,11 @@ def _translated(error: pymysql.err.MySQLError, snapshot_ts: int | None) -> Ticdc
     if code in _ABSENT:
         as_of = f" as of {snapshot_ts}" if snapshot_ts else ""
         return Stop(f"the upstream has no such {_ABSENT[code]}{as_of}")
-    if refusals.lost(error):
+    if mysql_protocol.lost(error):
         return Retry("the connection to the upstream was lost")
     if code in _PASSING:
         return Retry(f"the upstream cannot answer now (error {code})")
-    refused = refusals.translate(error)
+    refused = mysql_protocol.translate(error)
     kind = Unavailable if isinstance(refused, Unavailable) else Stop
     reason = str(refused).removeprefix("the target refuses: ")
     return kind(f"the upstream refuses: {reason}")

@@ -19,9 +19,12 @@ from ticdc_consumer.targets import read_back
 from ticdc_consumer.targets.column_mapping import SKIP
 from ticdc_consumer.targets.comparable import Comparable, DigestWords, Form
 from ticdc_consumer.targets.layout import Layout, TargetTable
-from ticdc_consumer.targets.mysql.quoting import string_literal
-from ticdc_consumer.targets.mysql.read_back import TIDB_DIGEST, comparable
-from ticdc_consumer.targets.mysql.types import CatalogType
+from ticdc_consumer.targets.mysql_protocol import (
+    TIDB_DIGEST,
+    CatalogType,
+    comparable,
+    string_literal,
+)
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.upstream.tables import quoted, sent
 from ticdc_consumer.upstream.tables import relation as upstream_relation

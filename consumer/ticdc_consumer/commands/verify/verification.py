@@ -24,7 +24,7 @@ from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.known_tables import lower
 from ticdc_consumer.state.loading import LoadNotes
 from ticdc_consumer.targets.layout import TableName, TargetName
-from ticdc_consumer.targets.mysql.quoting import string_literal
+from ticdc_consumer.targets.mysql_protocol import string_literal
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.upstream.session import UpstreamSession, upstream_url
 from ticdc_consumer.upstream.snapshot import CATCH_UP, advising, pinned

@@ -17,9 +17,9 @@ from ticdc_encoder.sql.words import restored
 from ticdc_encoder.values import single
 
 from ticdc_consumer.errors import LOAD_ANEW, Retry, Stop, Unavailable
+from ticdc_consumer.targets import mysql_protocol
 from ticdc_consumer.targets.layout import TableName
-from ticdc_consumer.targets.mysql import errors as refusals
-from ticdc_consumer.targets.mysql.session import connect, engine_of
+from ticdc_consumer.targets.mysql_protocol import connect, engine_of
 
 SNAPSHOT = "SET @@tidb_snapshot = %(commit_ts)s"
 """Lets every statement of the session read what was committed at or before this timestamp."""
@@ -134,16 +134,16 @@ class Snapshots:
 
 
 def _translated(error: sa.exc.DBAPIError, table: str, commit_ts: int) -> TicdcError:
-    code = refusals.number(error)
+    code = mysql_protocol.number(error)
     if code in _REMOVED:
         return Stop(
             f"{table}: the upstream has removed the rows of commit_ts {commit_ts} (error "
             f"{code}), so that a large row cannot be completed: raise tidb_gc_life_time there, "
             f"and {LOAD_ANEW}; to avoid this, let the changefeed use claim-check"
         )
-    if refusals.lost(error):
+    if mysql_protocol.lost(error):
         return Retry("the connection to the upstream was lost")
-    refused = refusals.translate(error)
+    refused = mysql_protocol.translate(error)
     kind = Unavailable if isinstance(refused, Unavailable) else Stop
     reason = str(refused).removeprefix("the target refuses: ")
     return kind(f"{table}: the upstream refuses: {reason}")

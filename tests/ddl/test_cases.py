@@ -11,9 +11,9 @@ from support.loading import CHANGEFEED, NO_VIEW_LEFT_OUT
 from support.server_address import server_address
 from ticdc_consumer.ddl import translate
 from ticdc_consumer.ddl.begun import note
+from ticdc_consumer.ddl.by_operator.suggestion import suggested
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
-from ticdc_consumer.ddl.suggestion import suggested
 from ticdc_consumer.errors import Stop, Unsupported
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.schema import DEFINITION, LEDGER

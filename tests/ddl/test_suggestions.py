@@ -18,9 +18,9 @@ from support.tidb_answers import CHANGED
 from support.upstream_tidb import Upstream, upstream
 from support.verified import Verified
 from ticdc_consumer.ddl.by_operator.manual import run_by_operator
+from ticdc_consumer.ddl.by_operator.suggestion import Suggestion, suggested
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
-from ticdc_consumer.ddl.suggestion import Suggestion, suggested
 from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.schema import CHECKPOINT

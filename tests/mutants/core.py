@@ -10,7 +10,8 @@ CONSUMER = (
     *("cut.apply.before_commit", "cut.apply.step", "cut.apply.transaction", "cut.apply.to_target"),
     *("state.store", "state.checkpoint", "state.lease", "state.retry", "targets.sqlite.fence"),
     *("state.ledger", "state.stored_ledger", "cut.shared_cuts"),
-    *("ddl.run", "ddl.policy", "ddl.names", "ddl.renames"),
+    *("ddl.run", "ddl.attempt", "ddl.numbering", "ddl.kinds"),
+    *("ddl.policy", "ddl.names", "ddl.renames"),
 )
 CORE = (*(f"ticdc_consumer.{name}" for name in CONSUMER), "ticdc_encoder.changefeed.split")
 

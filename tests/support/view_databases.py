@@ -10,9 +10,9 @@ import sqlalchemy as sa
 from ticdc_consumer.config.merging import Merging
 from ticdc_consumer.config.routing import Routes
 from ticdc_consumer.ddl import translate
+from ticdc_consumer.ddl.by_operator.suggestion import suggested
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
-from ticdc_consumer.ddl.suggestion import suggested
 from ticdc_consumer.state.destinations import InTarget
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.state.store import Store

@@ -23,8 +23,7 @@ from ticdc_consumer.cut.read.report import OTHERS
 from ticdc_consumer.cut.reconcile.gathered import Gathered
 from ticdc_consumer.cut.reconcile.net_change import NetChange, NoChange
 from ticdc_consumer.cut.spark.starter import SparkStarter
-from ticdc_consumer.ddl import known_views, renames, views
-from ticdc_consumer.ddl import run as ddl
+from ticdc_consumer.ddl import attempt, known_views, renames, views
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import keep_definition
 from ticdc_consumer.ddl.kinds import names_of
@@ -338,12 +337,12 @@ class Recorder:
         if patterns & set(self._reader.leave_out):
             note = "its SQL depends on the preceding DDL, and is known once that is done"
             return PlannedDdl(entry, note=note), None
-        with ddl.refusals(context.target):
+        with attempt.refusals(context.target):
             if len(group) > 1:
                 work = Alteration(renames.statements(context, group) or ())
             else:
                 try:
-                    work = ddl.work_of(context, entry)
+                    work = attempt.work_of(context, entry)
                 except (ValuesNotSent, TableNotSent) as refusal:
                     if not self._reads_upstream(refusal):
                         raise

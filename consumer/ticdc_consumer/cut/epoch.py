@@ -22,6 +22,7 @@ from ticdc_consumer.cut.reconcile.chunks import Clash
 from ticdc_consumer.cut.reconcile.gathered import Gathered
 from ticdc_consumer.cut.shared_cuts import early
 from ticdc_consumer.cut.upstream_definitions import add_with_upstream
+from ticdc_consumer.ddl import numbering
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.errors import Retry, StagedRowsLost, Stop, Unavailable, about
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
@@ -229,7 +230,7 @@ class Epochs:
             finally:
                 gathered.release()
         new = self._advanced(prepared)
-        entries = self._numbered(ddl.entries(cut.ddls))
+        entries = self._numbered(numbering.entries(cut.ddls))
         if not entries and self._applier.reads_ahead:
             self._read_ahead(new, until)
         started = time.monotonic()

@@ -15,6 +15,7 @@ from support.loading import (
     opened,
     place,
 )
+from ticdc_consumer.ddl import numbering
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.source.marks import SeenDdl
@@ -79,7 +80,7 @@ def test_renames_of_one_statement_run_in_a_possible_order(renames: list[Ddl]) ->
     for turn in range(len(renames)):
         came = renames[turn:] + renames[:turn]
         seen = [SeenDdl(ddl_, "topic", offset) for offset, ddl_ in enumerate(came)]
-        ran = [one.query for one in ddl.entries(seen)]
+        ran = [one.query for one in numbering.entries(seen)]
         now: dict[str, str] = {}
         for query in ran:
             old, new = query.split("`")[3], query.split("`")[7]

@@ -9,8 +9,8 @@ from ticdc_consumer.config.options import Settings
 from ticdc_consumer.cut.apply import transaction as apply_step
 from ticdc_consumer.cut.apply.step import Step
 from ticdc_consumer.ddl import run as ddl
+from ticdc_consumer.ddl.by_operator.suggestion import Suggestion, suggested
 from ticdc_consumer.ddl.policy import Policy
-from ticdc_consumer.ddl.suggestion import Suggestion, suggested
 from ticdc_consumer.errors import Denied, Stop, Unsupported
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_encoder.filters.table import TableMatcher

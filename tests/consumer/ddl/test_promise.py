@@ -20,6 +20,7 @@ from ticdc_consumer.cut import cut_reader, cuts, epoch
 from ticdc_consumer.cut.apply import transaction as apply_step
 from ticdc_consumer.cut.layouts import TableLayouts
 from ticdc_consumer.cut.read import task as read
+from ticdc_consumer.ddl import numbering
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.source.kafka import scout
 from ticdc_consumer.source.marks import SeenDdl
@@ -174,17 +175,17 @@ def every_copy_runs(patch: pytest.MonkeyPatch) -> None:
     def entries(seen: Sequence[SeenDdl]) -> list[LedgerEntry]:
         return [
             LedgerEntry(s.ddl.commit_ts, n, s.ddl.schema, s.ddl.table, s.ddl.query)
-            for n, s in enumerate(ddl._renames_in_order(list(seen)), 1)
+            for n, s in enumerate(numbering.renames_in_order(list(seen)), 1)
         ]
 
     patch.setattr(scout.Scout, "_read", remember)
     patch.setattr(scout.Scout, "ddls", all_copies)
-    patch.setattr(ddl, "entries", entries)
+    patch.setattr(numbering, "entries", entries)
 
 
 def renames_as_they_come(patch: pytest.MonkeyPatch) -> None:
     """Several renames of one statement in the order of their messages."""
-    patch.setattr(ddl, "_renames_in_order", lambda seen: seen)
+    patch.setattr(numbering, "renames_in_order", lambda seen: seen)
 
 
 def unread_partition_0(patch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from support.loading import (
 from ticdc_consumer.cut.apply import transaction as apply_step
 from ticdc_consumer.cut.apply.step import Step
 from ticdc_consumer.cut.reconcile.net_change import NoChange
+from ticdc_consumer.ddl import numbering
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.by_operator.manual import BY_OPERATOR, done_by_operator
 from ticdc_consumer.ddl.context import DdlContext
@@ -64,7 +65,7 @@ def states(here: Bank) -> list[str]:
 def test_ddl_of_one_commit_ts_run_in_the_order_of_first_copies() -> None:
     one, two = Ddl("a", "t", "DROP TABLE t", 7), Ddl("b", "t", "DROP TABLE t", 7, kind=4)
     seen = [SeenDdl(two, "y", 3), SeenDdl(one, "y", 9), SeenDdl(one, "x", 12), SeenDdl(two, "y", 8)]
-    assert ddl.entries(seen) == [
+    assert numbering.entries(seen) == [
         LedgerEntry(7, 1, "a", "t", "DROP TABLE t"),
         LedgerEntry(7, 2, "b", "t", "DROP TABLE t", 4),
     ]
@@ -73,7 +74,7 @@ def test_ddl_of_one_commit_ts_run_in_the_order_of_first_copies() -> None:
 @pytest.mark.parametrize(("table", "query"), [("t\0", "DROP TABLE t"), ("t", "DROP TABLE `t\0`")])
 def test_a_ddl_with_a_nul_in_it_is_refused(table: str, query: str) -> None:
     with pytest.raises(Stop, match=r"x\[0\] offset 5: .*NUL"):
-        ddl.entries([SeenDdl(Ddl("a", table, query, 7), "x", 5)])
+        numbering.entries([SeenDdl(Ddl("a", table, query, 7), "x", 5)])
 
 
 @pytest.mark.parametrize(
@@ -88,7 +89,7 @@ def test_a_ddl_with_a_nul_in_it_is_refused(table: str, query: str) -> None:
 )
 def test_a_nul_in_a_default_is_kept_by_its_escape(sent: str, kept: str) -> None:
     query = "CREATE TABLE `t` (`id` INT PRIMARY KEY, `a` {})"
-    (entry,) = ddl.entries([SeenDdl(Ddl("a", "t", query.format(sent), 7), "x", 5)])
+    (entry,) = numbering.entries([SeenDdl(Ddl("a", "t", query.format(sent), 7), "x", 5)])
     assert entry.query == query.format(kept)
     assert parse_ddl(entry.query, "a") == parse_ddl(query.format(sent), "a")
 
@@ -245,7 +246,7 @@ def test_a_ddl_without_permission_stops_before_those_that_follow(
         tried.append(entry.seq)
         raise Denied("permission denied for table accounts")
 
-    monkeypatch.setattr(ddl, "_attempt", denied)
+    monkeypatch.setattr(ddl, "attempt", denied)
     with opened(sqlite_url) as target:
         here = bank(target)
         with target.transaction():

@@ -17,6 +17,7 @@ from support.loading import (
     open_bank,
     opened,
 )
+from ticdc_consumer.ddl import attempt
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.errors import Fenced, Stop
@@ -106,7 +107,7 @@ class Play:
 
     def _savepoint(self) -> None:
         context = DdlContext(self.target, self.ledger, lambda *name: name)
-        with suppress(Stop), ddl._savepoint(context):
+        with suppress(Stop), attempt.savepoint(context):
             for _ in range(self.rng.randint(0, 3)):
                 self._write()
                 self._compare(0.3)
@@ -218,7 +219,7 @@ def savepoints_are_not_counted(patch: pytest.MonkeyPatch) -> None:
             raise
         context.target.execute("RELEASE SAVEPOINT ticdc_ddl")
 
-    patch.setattr(ddl, "_savepoint", savepoint)
+    patch.setattr(attempt, "savepoint", savepoint)
 
 
 def writes_go_to_the_database_alone(patch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from support.databases import fresh_database
 from support.loading import ACCOUNTS, AFTER, Bank, accounts, bank, opened, place
 from support.own_server import OwnServer, own_server
 from support.server_address import server_address
-from ticdc_consumer.ddl import begun, translate
+from ticdc_consumer.ddl import attempt, begun, translate
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.errors import Unavailable
 from ticdc_consumer.state.ledger import LedgerEntry
@@ -356,7 +356,7 @@ def test_a_queued_statement_is_waited_for_and_not_sent_again(
             add(here, number, text)
         run_pending(here)
         entry = add(here, 50, query)
-        work = ddl.work_of(here.ddl_context, entry)
+        work = attempt.work_of(here.ddl_context, entry)
         with target.transaction():
             begun.note(here.ddl_context, entry, work)
         first, *rest = work.statements

@@ -11,9 +11,9 @@ from sqlglot.errors import ErrorLevel, SqlglotError
 from ticdc_encoder.errors import DefinitionError, TicdcError
 
 from ticdc_consumer.ddl import translate
+from ticdc_consumer.ddl.by_operator.trial import outcome_of, run_and_undone
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.names import Route
-from ticdc_consumer.ddl.trial import outcome_of, run_and_undone
 from ticdc_consumer.ddl.view.query import OtherSession
 from ticdc_consumer.ddl.views import ViewInTheWay
 from ticdc_consumer.errors import (

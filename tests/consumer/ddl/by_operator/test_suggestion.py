@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from support.loading import ACCOUNTS, Bank, bank, opened, place
 from ticdc_consumer.ddl import run as ddl
-from ticdc_consumer.ddl import trial
+from ticdc_consumer.ddl.by_operator import trial
 from ticdc_consumer.ddl.by_operator.manual import run_by_operator
 from ticdc_consumer.ddl.context import Snapshot
 from ticdc_consumer.errors import Stop, UpstreamAway

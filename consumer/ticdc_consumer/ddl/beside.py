@@ -21,8 +21,8 @@ from ticdc_encoder.sql.parser import parse_create_table
 
 from ticdc_consumer import failpoints
 from ticdc_consumer.ddl import translate
+from ticdc_consumer.ddl.attempt import refusals
 from ticdc_consumer.ddl.context import DdlContext
-from ticdc_consumer.ddl.run import refusals
 from ticdc_consumer.ddl.touched import touched
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.state.known_tables import NOTHING_KNOWN, KnownTables, lower

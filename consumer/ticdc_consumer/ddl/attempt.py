@@ -37,18 +37,17 @@ from ticdc_consumer.targets.target import Target
 logger = logging.getLogger(__name__)
 
 
-def attempt_in_cut(context: DdlContext, entry: LedgerEntry) -> LedgerEntry:
+def attempt_in_cut(context: DdlContext, entry: LedgerEntry) -> LedgerEntry | None:
     """Runs an entry inside the transaction of its cut, or skips it; returns it as it is to be
-    written. Raises `Stop`, which leaves nothing of it behind."""
+    written. None if it has to wait: then nothing of it is left behind."""
     try:
         with savepoint(context):
             work = _run(context, entry)
             finished = _finished(context, entry)
             _note(context.ledger, entry, work)
     except Stop as refusal:
-        if not context.policy.passes(entry, refusal):
-            raise
-        return _skipped(context, entry, str(refusal))
+        passes = context.policy.passes(entry, refusal)
+        return _skipped(context, entry, str(refusal)) if passes else None
     return finished
 
 

@@ -32,10 +32,10 @@ def run_in_cut(context: DdlContext, entries: Sequence[LedgerEntry]) -> None:
         if target.before_ddl:
             target.execute(target.before_ddl)
         for entry in entries:
-            try:
-                done.append(attempt_in_cut(context, entry))
-            except Stop:
+            attempted = attempt_in_cut(context, entry)
+            if attempted is None:
                 break
+            done.append(attempted)
     waiting = entries[len(done) :]
     if waiting and entries[0].commit_ts != entries[-1].commit_ts:
         raise Unshared(sum(entry.commit_ts < waiting[0].commit_ts for entry in entries))

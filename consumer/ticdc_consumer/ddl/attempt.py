@@ -20,6 +20,7 @@ from ticdc_consumer.ddl.definitions import keep_definition
 from ticdc_consumer.ddl.from_upstream import left_out, refill
 from ticdc_consumer.ddl.kinds import kind_of, names_of
 from ticdc_consumer.ddl.shared import databases
+from ticdc_consumer.ddl.table.alter import before_alter
 from ticdc_consumer.errors import (
     Fenced,
     KeyTaken,
@@ -132,7 +133,7 @@ def _begin(context: DdlContext, entry: LedgerEntry) -> Alteration:
 
 
 def _define_before(context: DdlContext, entry: LedgerEntry) -> None:
-    before = translate.before_alter(context, entry)
+    before = before_alter(context, entry)
     if before is not None:
         context.ledger.define(*before)
 

@@ -20,9 +20,9 @@ from ticdc_encoder.event import Ddl
 from ticdc_encoder.sql.parser import parse_create_table
 
 from ticdc_consumer import failpoints
-from ticdc_consumer.ddl import translate
 from ticdc_consumer.ddl.attempt import refusals
 from ticdc_consumer.ddl.context import DdlContext
+from ticdc_consumer.ddl.table.alter import gives_first_key
 from ticdc_consumer.ddl.touched import touched
 from ticdc_consumer.errors import Stop
 from ticdc_consumer.state.known_tables import NOTHING_KNOWN, KnownTables, lower
@@ -120,7 +120,7 @@ class Beside:
         for entry in context.ledger.pending():
             waits = False
             with suppress(TicdcError):
-                waits = translate.gives_first_key(context, context.statement(entry), load.name)
+                waits = gives_first_key(context, context.statement(entry), load.name)
             if waits and entry.commit_ts <= load.snapshot_ts:
                 reason = f"the table was loaded as of {load.snapshot_ts}"
                 context.ledger.mark(replace(entry, state="done", reason=reason))

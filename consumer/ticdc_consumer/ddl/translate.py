@@ -1,16 +1,12 @@
-"""One DDL in the target's words."""
+"""One DDL in the target's words, by the translation of its kind."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
 from ticdc_encoder.event import Table
-from ticdc_encoder.sql.evolution import Evolved
 from ticdc_encoder.sql.statements import (
-    Action,
-    AddColumn,
-    AddIndex,
     AlterSchema,
     AlterTable,
     CreateSchema,
@@ -20,47 +16,36 @@ from ticdc_encoder.sql.statements import (
     DropSchema,
     DropTable,
     DropView,
-    EmptyPartitions,
-    ExchangePartition,
-    ModifyColumn,
     Other,
-    OtherAction,
     RecoverTable,
     RenameTable,
     Statement,
     TruncateTable,
 )
 
-from ticdc_consumer.config.merging import Shard
 from ticdc_consumer.ddl import (
     dropped_tables,
-    generated_columns,
     merged_tables,
-    reflection,
     views,
 )
 from ticdc_consumer.ddl.begun import require_own
 from ticdc_consumer.ddl.context import DdlContext
 from ticdc_consumer.ddl.definitions import definitions_after
-from ticdc_consumer.ddl.foreign_keys import changes, references, waiting
-from ticdc_consumer.ddl.kinds import action_kind, kind_of, like_definition, names_of
+from ticdc_consumer.ddl.kinds import kind_of, like_definition, names_of
 from ticdc_consumer.ddl.known_views import known
 from ticdc_consumer.ddl.names import own_schema, parsed
-from ticdc_consumer.ddl.partition import actions as partitions
 from ticdc_consumer.ddl.shared import databases
 from ticdc_consumer.ddl.shared.tables import refuse_shared
-from ticdc_consumer.errors import InTheWay, LeftOut, Stop, TableNotSent, Unsupported
-from ticdc_consumer.state.known_tables import Basis, Definitions
+from ticdc_consumer.ddl.table.alter import alter
+from ticdc_consumer.ddl.table.create import create
+from ticdc_consumer.errors import LeftOut, Stop, Unsupported
+from ticdc_consumer.state.known_tables import Definitions
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.targets.layout import (
-    Reference,
-    ReferenceChanges,
     TableName,
     TargetName,
-    TargetTable,
 )
 from ticdc_consumer.targets.schema.alteration import Alteration
-from ticdc_consumer.targets.target import Target
 
 
 def work(context: DdlContext, entry: LedgerEntry) -> Alteration:
@@ -80,7 +65,7 @@ def creation(context: DdlContext, table: Table) -> Alteration:
     """What creates a table that no CREATE TABLE brought. Raises `Stop`."""
     statement = CreateTable(table)
     refuse_shared(context, statement)
-    return with_views(context, statement, _create(context, table))
+    return with_views(context, statement, create(context, table))
 
 
 def with_views(context: DdlContext, statement: Statement, alteration: Alteration) -> Alteration:
@@ -116,7 +101,7 @@ def _tables_changed(
 
 
 def _create_table(context: DdlContext, _: LedgerEntry, statement: CreateTable) -> Alteration:
-    return _create(context, statement.table)
+    return create(context, statement.table)
 
 
 def _create_like(context: DdlContext, _: LedgerEntry, statement: CreateTableLike) -> Alteration:
@@ -124,97 +109,7 @@ def _create_like(context: DdlContext, _: LedgerEntry, statement: CreateTableLike
     if like not in definitions:
         raise Unsupported(f"the definition of {'.'.join(like)} did not come through the stream")
     table = like_definition(definitions[like], statement.schema, statement.table)
-    return _create(context, table)
-
-
-def _create(context: DdlContext, table: Table) -> Alteration:
-    target, definitions = context.target, context.definitions
-    shard = context.shard((table.schema, table.name))
-    if shard is not None:
-        return _create_merged(context, table, shard)
-    schema, name = context.locate((table.schema, table.name))
-    existing = target.describe(schema, name)
-    keys = references(merged_tables.without_parents(context, table), definitions, context.locate)
-    statements: list[str] = []
-    if existing is None:
-        statements += target.create_table(schema, name, table, keys)
-    else:
-        _check_equal(target, table, existing, context.rules)
-        if target.has_rows(existing.schema, existing.name):
-            raise InTheWay(f"{_label(existing)} exists and has rows")
-        statements += _referring(context, table, keys)
-    return Alteration((*statements, *keys_of_children(context, table)))
-
-
-def _create_merged(context: DdlContext, table: Table, shard: Shard) -> Alteration:
-    """Creates the table with the first of its shards."""
-    target, merged = context.target, merged_tables.with_shard(table, shard)
-    name = table.schema, table.name
-    relation = context.locate(name)
-    existing = target.describe(*relation)
-    if existing is None:
-        return Alteration(tuple(target.create_table(*relation, merged)))
-    _check_equal(target, merged, existing, context.rules)
-    rows = merged_tables.of_shard(target, relation, shard)
-    if target.execute(f"SELECT 1 FROM {rows} LIMIT 1").first() is not None:  # noqa: S608
-        raise InTheWay(f"{_label(existing)} has rows whose {shard.column} is {shard.name}")
-    return Alteration()
-
-
-def keys_of_children(context: DdlContext, table: Table) -> list[str]:
-    """Adds to the tables that were created before it their foreign keys to the table."""
-    children = waiting(table, context.definitions, context.locate)
-    return [text for child, keys in children for text in _referring(context, child, keys)]
-
-
-def _referring(context: DdlContext, table: Table, keys: Sequence[Reference]) -> tuple[str, ...]:
-    """Adds to an existing table those foreign keys that it lacks."""
-    target = context.target
-    name = context.locate((table.schema, table.name))
-    described = target.describe(*name)
-    if described is None:
-        return ()
-    existing = target.references(*name)
-    present = {reference.key for reference in existing}
-    missing = tuple(reference for reference in keys if reference.key not in present)
-    if not missing:
-        return ()
-    unchanged = Evolved(table, table, {column.name: column.name for column in table.columns})
-    unchanged = generated_columns.as_it_is(target, unchanged, described, certain=True)
-    added = ReferenceChanges(existing, (), missing)
-    return target.alter_table(*name, unchanged, added).statements
-
-
-def _check_equal(
-    target: Target, table: Table, existing: TargetTable, rules: frozenset[str]
-) -> None:
-    """Raises `Stop` unless `existing` is what a CREATE of `table` would give: with these columns,
-    a key that identifies its rows, and no other unique keys than these."""
-    name = _label(existing)
-    defined = {column.name.lower() for column in table.columns}
-    present = {column.name.lower() for column in existing.columns}
-    virtual = {column.name.lower() for column in table.columns if column.generated == "virtual"}
-    if defined - virtual != present - virtual:
-        differing = ", ".join(sorted(defined ^ present))
-        raise InTheWay(f"{name} exists with other columns: they differ in {differing}")
-    unique = {
-        _set(index.columns)
-        for index in table.indexes
-        if index.unique and not (index.expression or index.partial)
-    }
-    for key in existing.unique_keys:
-        if key.plain and _set(key.columns) not in unique:
-            raise InTheWay(f"{name} exists with another unique key, {key.name}")
-    if table.handle_key:
-        target.layout(table, table.handle_key, existing, table, rules)
-
-
-def _label(table: TargetTable) -> str:
-    return f"{table.schema}.{table.name}" if table.schema else table.name
-
-
-def _set(names: Iterable[str]) -> frozenset[str]:
-    return frozenset(name.lower() for name in names)
+    return create(context, table)
 
 
 def _check_created(context: DdlContext, schema: str) -> None:
@@ -300,120 +195,8 @@ def _renamed(context: DdlContext, before: TargetName, after: TargetName) -> Alte
     return Alteration(as_after=as_after, evidence=target.evidence(after))
 
 
-def _alter(context: DdlContext, _: LedgerEntry, altered: AlterTable) -> Alteration:
-    target = context.target
-    for action in altered.actions:
-        match action:
-            case OtherAction(what):
-                raise Unsupported(f"ALTER TABLE ... {what} is not translated")
-    if not any(action_kind(action).work for action in altered.actions):
-        return Alteration()
-    table = context.locate((altered.schema, altered.table))
-    if _partitions(altered):
-        if target.describe(*table) is None:
-            raise Stop(f"there is no table {target.quote(*table)}")
-        return _change_partitions(context, altered)
-    evolved, references = evolution(context, altered)
-    return target.alter_table(*table, evolved, references)
-
-
-def evolution(context: DdlContext, altered: AlterTable) -> tuple[Evolved, ReferenceChanges]:
-    """The table before and after an ALTER TABLE, as far as the target has it. Raises `Stop`."""
-    target, name = context.target, (altered.schema, altered.table)
-    table = context.locate(name)
-    _require_sent(context, altered)
-    known = context.ledger.known().get(name)
-    evolved = reflection.evolved(target, table, altered, known)
-    existing = target.describe(*table)
-    if existing is None:
-        raise Stop(f"there is no table {target.quote(*table)}")
-    certain = known is not None and known.basis in ("applied", "checked")
-    evolved = generated_columns.as_it_is(target, evolved, existing, certain)
-    return evolved, changes(target, evolved, context.definitions, context.locate)
-
-
-def _require_sent(context: DdlContext, altered: AlterTable) -> None:
-    """Raises `TableNotSent` for a table that was left out until now."""
-    name = altered.schema, altered.table
-    if gives_first_key(context, altered, name):
-        raise TableNotSent(
-            f"{'.'.join(name)}: there is no table {context.target.quote(*context.locate(name))}: "
-            "TiCDC leaves out a table that has neither a primary key nor a NOT NULL unique key; "
-            "the rows that it had when this statement gave it one are not in the topic"
-        )
-
-
-def gives_first_key(context: DdlContext, statement: Statement, name: TableName) -> bool:
-    """Whether it may give a key to this table, which then was left out until now: nothing of it
-    came before, and it is not in the target."""
-    return (
-        isinstance(statement, AlterTable)
-        and (statement.schema, statement.table) == name
-        and name not in context.ledger.known().destinations
-        and any(map(_may_give_key, statement.actions))
-        and context.target.describe(*context.locate(name)) is None
-    )
-
-
-def _may_give_key(action: Action) -> bool:
-    match action:
-        case AddIndex(index):
-            return index.unique
-        case AddColumn(column, keys) | ModifyColumn(_, column, keys):
-            return bool(keys) or not column.nullable
-        case _:
-            return False
-
-
-def _partitions(altered: AlterTable) -> bool:
-    return any(action_kind(action).partitions for action in altered.actions)
-
-
-def _change_partitions(context: DdlContext, altered: AlterTable) -> Alteration:
-    target, definitions = context.target, context.definitions
-    name = altered.schema, altered.table
-    if name not in definitions:
-        raise Unsupported(
-            f"the definition of {'.'.join(name)} did not come through the stream, so it is "
-            "not certain which rows are in which partition"
-        )
-    table = context.locate(name)
-    match altered.actions:
-        case (EmptyPartitions(names),):
-            return partitions.empty(target, table, definitions[name], names)
-        case (ExchangePartition(partition, other),):
-            with_table = context.locate(definitions.spelled(other))
-            return partitions.exchange(target, table, definitions[name], partition, with_table)
-        case _:
-            raise Unsupported("TRUNCATE, DROP and EXCHANGE PARTITION beside other actions")
-
-
-def before_alter(context: DdlContext, entry: LedgerEntry) -> tuple[Table, Basis] | None:
-    """What must be stored before an ALTER TABLE that commits by itself, of a table that the
-    consumer did not create: after a crash the catalog no longer shows how it was. Raises
-    `Stop`."""
-    statement = context.statement(entry)
-    if not isinstance(statement, AlterTable) or not _alters(statement):
-        return None
-    name = statement.schema, statement.table
-    refuse_shared(context, statement)
-    merged_tables.refuse_merged(context, statement)
-    _require_sent(context, statement)
-    known = context.ledger.known().get(name)
-    if known is not None and known.basis not in ("declared", "seen"):
-        return None
-    evolved = reflection.evolved(context.target, context.locate(name), statement, known)
-    return evolved.before, "reflected" if known is None or known.basis == "seen" else "checked"
-
-
-def _alters(statement: AlterTable) -> bool:
-    """Whether it can be done, and does anything to the table itself."""
-    actions = statement.actions
-    return (
-        not any(isinstance(action, OtherAction) for action in actions)
-        and not _partitions(statement)
-        and any(action_kind(action).work for action in actions)
-    )
+def _alter_table(context: DdlContext, _: LedgerEntry, statement: AlterTable) -> Alteration:
+    return alter(context, statement)
 
 
 # --- the translation of each kind ----------------------------------------------------------------
@@ -456,7 +239,7 @@ TRANSLATIONS: Mapping[type[Statement], Callable[[DdlContext, LedgerEntry, Any], 
     CreateTableLike: _create_like,
     DropTable: _drop,
     TruncateTable: _truncate,
-    AlterTable: _alter,
+    AlterTable: _alter_table,
     RenameTable: _rename,
     RecoverTable: _recover,
     CreateView: _create_view,

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 import sqlalchemy as sa
 from support.canonical_rows import contents, created, defined, load
-from ticdc_consumer.ddl import reflection
+from ticdc_consumer.ddl.table import reflection
 from ticdc_consumer.targets.layout import ReferenceChanges
 from ticdc_consumer.targets.mysql.session import MySql, open_session
 from ticdc_encoder import Column

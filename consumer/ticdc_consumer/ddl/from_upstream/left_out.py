@@ -19,6 +19,7 @@ from ticdc_consumer.ddl import translate
 from ticdc_consumer.ddl.context import DdlContext, Snapshot
 from ticdc_consumer.ddl.foreign_keys import references
 from ticdc_consumer.ddl.from_upstream import filling, refill
+from ticdc_consumer.ddl.table.create import keys_of_children
 from ticdc_consumer.errors import Denied, Stop, TableNotSent, UpstreamAway
 from ticdc_consumer.state.known_tables import Definition
 from ticdc_consumer.state.ledger import LedgerEntry
@@ -80,7 +81,7 @@ def finished(context: DdlContext, entry: LedgerEntry) -> Alteration:
         return Alteration()
     ((text,),) = target.query(f"SELECT {_DEFINITION} FROM {target.quote(*done)}")  # noqa: S608
     table = Definition(str(text), "applied").table
-    filling.execute(context, translate.keys_of_children(context, table))
+    filling.execute(context, keys_of_children(context, table))
     return Alteration(created=table)
 
 

@@ -23,6 +23,7 @@ from ticdc_consumer.ddl.context import DdlContext, Snapshot
 from ticdc_consumer.ddl.from_upstream import filling
 from ticdc_consumer.ddl.kinds import kind_of
 from ticdc_consumer.ddl.names import REFILL_NAME
+from ticdc_consumer.ddl.table.alter import evolution
 from ticdc_consumer.errors import Denied, Stop, UpstreamAway, ValuesNotSent
 from ticdc_consumer.state.ledger import LedgerEntry
 from ticdc_consumer.targets.layout import ReferenceChanges, TargetColumn, TargetName
@@ -37,7 +38,7 @@ def in_transaction(context: DdlContext, entry: LedgerEntry) -> Alteration:
     after which the transaction must not be committed."""
     target = context.target
     altered, table = filling.altered_table(context, entry)
-    evolved, _ = translate.evolution(context, altered)
+    evolved, _ = evolution(context, altered)
     with filling.snapshot_of(context, entry) as snapshot:
         _require_refillable(context, altered, evolved, table, snapshot)
         rows = _count(target, table)
@@ -60,7 +61,7 @@ def by_copy(context: DdlContext, entry: LedgerEntry) -> None:
     copy, aside = filling.copy_names(context, entry)
     target.wait_for_ddl([table, copy, aside])
     filling.execute(context, target.drop_table(*copy))
-    evolved, references = translate.evolution(context, altered)
+    evolved, references = evolution(context, altered)
     if references.added or references.dropped:
         raise Stop(f"{altered.schema}.{altered.table}: its foreign keys change, too")
     try:

@@ -1,0 +1,1 @@
+"""CREATE TABLE and ALTER TABLE, in the words of a target."""

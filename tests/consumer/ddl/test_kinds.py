@@ -39,11 +39,11 @@ def test_what_a_statement_names(query: str) -> None:
     assert names_of(parsed(query, "d")) == NAMES[query]
 
 
-def test_the_table_has_a_row_and_a_translation_for_each_kind_of_statement() -> None:
+def test_each_kind_of_statement_has_a_row_and_a_translation() -> None:
     kinds = set(get_args(Statement))
     assert (set(KINDS), set(TRANSLATIONS)) == (kinds, kinds)
     assert {type(parsed(query, "d")) for query in NAMES} == kinds
 
 
-def test_the_table_has_a_row_for_each_action_of_alter_table() -> None:
+def test_each_action_of_alter_table_has_a_row() -> None:
     assert set(ACTIONS) == set(get_args(Action))

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import ticdc_consumer
 import yaml
+from ticdc_consumer import api
 from ticdc_consumer.api import results
 from ticdc_consumer.cli.arguments import parser, parsers_of
 from ticdc_consumer.config import reference
@@ -184,7 +185,13 @@ def test_the_api_page_is_what_the_code_has() -> None:
 
 def test_the_api_page_shows_every_public_name() -> None:
     shown = {each.name for part in module_of("api_page").parts().values() for each in part}
-    assert {*ticdc_consumer.__all__, *results.__all__} <= shown
+    assert {*ticdc_consumer.__all__, *api.__all__, *results.__all__} <= shown
+
+
+def test_every_function_for_programs_is_exported() -> None:
+    tree = ast.parse(Path(api.__file__).read_text())
+    defined = [each.name for each in tree.body if isinstance(each, ast.FunctionDef | ast.ClassDef)]
+    assert sorted(api.__all__) == sorted(name for name in defined if not name.startswith("_"))
 
 
 def test_every_type_in_a_public_signature_is_exported() -> None:

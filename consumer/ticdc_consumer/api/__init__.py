@@ -35,6 +35,33 @@ if TYPE_CHECKING:
     from ticdc_consumer.status.causes.situation import Diagnosis
     from ticdc_consumer.status.reading import Status
 
+__all__ = [
+    "Exported",
+    "Imported",
+    "Loaded",
+    "RepairSql",
+    "Repaired",
+    "changefeeds",
+    "check",
+    "export_checkpoint",
+    "forget",
+    "import_checkpoint",
+    "inspect",
+    "load",
+    "plan",
+    "release",
+    "release_by_load",
+    "repair",
+    "repair_sql",
+    "require_at_r",
+    "status",
+    "trace",
+    "verify",
+    "verify_against",
+    "verify_topics",
+    "why",
+]
+
 
 def check(settings: "Settings") -> Iterator["Finding"]:
     """Yields the finding about each precondition of a run as soon as it is known; writes

@@ -251,14 +251,12 @@ def _translated(
 
 
 def _text(target: Target, name: TargetName, query: ViewQuery) -> str:
-    # A reader needs the rights that the query needs.
-    verb = "CREATE" if target.transactional_ddl else "CREATE OR REPLACE SQL SECURITY INVOKER"
     columns = ", ".join(target.quote(None, column) for column in query.columns)
-    return f"{verb} VIEW {target.quote(*name)} ({columns}) AS {query.text}"
+    return f"{target.create_view} {target.quote(*name)} ({columns}) AS {query.text}"
 
 
 def _dropped(target: Target, name: TargetName, existing: tuple[str, ...] | None) -> list[str]:
-    if existing is None or not target.transactional_ddl:
+    if existing is None or target.replaces_views:
         return []
     return [f"DROP VIEW {target.quote(*name)}"]
 

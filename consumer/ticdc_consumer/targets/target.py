@@ -58,6 +58,15 @@ class Target(ABC):
     sqlglot_dialect: ClassVar[str]
     transactional_ddl: ClassVar[bool]
     """Whether DDL is part of a transaction, else it commits by itself."""
+    create_view: ClassVar[str] = "CREATE VIEW"
+    """How the statement begins that creates a view, for which a reader needs the rights that its
+    query needs."""
+    replaces_views: ClassVar[bool] = False
+    """Whether `create_view` replaces a view of the same name."""
+    drop_temporary: ClassVar[str] = "DROP TABLE"
+    """How the statement begins that drops a temporary table."""
+    keeps_temporary: ClassVar[bool] = False
+    """Whether a temporary table is still there after the transaction that made it rolled back."""
     savepoints: ClassVar[bool] = True
     """Whether a part of a transaction can be taken back. Else no DDL runs in its cut's transaction,
     but in one of its own after it."""

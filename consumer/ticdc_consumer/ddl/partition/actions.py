@@ -33,10 +33,9 @@ def exchange(
     columns = ", ".join(
         target.quote(None, column.name) for column in table.columns if column.generated != "virtual"
     )
-    # MySQL and MariaDB keep a temporary table when they roll back.
-    drop = "DROP TABLE" if target.transactional_ddl else "DROP TEMPORARY TABLE"
+    drop = target.drop_temporary
     statements = (
-        *(() if target.transactional_ddl else (f"{drop} IF EXISTS {staged}",)),
+        *((f"{drop} IF EXISTS {staged}",) if target.keeps_temporary else ()),
         *target.copy_to_temporary(staged, columns, relation, _where(rows)),
         _delete(relation, rows),
         f"INSERT INTO {relation} ({columns}) SELECT {columns} FROM {exchanged}",  # noqa: S608

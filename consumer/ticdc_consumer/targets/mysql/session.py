@@ -161,6 +161,10 @@ class MySql(Target):
     dialect: ClassVar[str] = MYSQL.name
     sqlglot_dialect: ClassVar[str] = "mysql"
     transactional_ddl: ClassVar[bool] = False
+    create_view: ClassVar[str] = "CREATE OR REPLACE SQL SECURITY INVOKER VIEW"
+    replaces_views: ClassVar[bool] = True
+    drop_temporary: ClassVar[str] = "DROP TEMPORARY TABLE"
+    keeps_temporary: ClassVar[bool] = True
     has_staging: ClassVar[bool] = True
     query_words: ClassVar[QueryWords] = MySqlWords()
     begin_statement: ClassVar[str] = "START TRANSACTION"

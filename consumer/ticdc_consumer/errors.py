@@ -35,7 +35,7 @@
 `ticdc_consumer` exports those that can leave a consumer.
 `Retry` and `UnknownCommit` do not leave the consumer: `state.retry` tries again, asks the
 checkpoint what happened, and ends with `Unavailable`. Nor does `StagedRowsLost`: `epoch` has the
-cut read again.
+cut read again. A `Sendable` keeps its class on the way from a Spark task to the driver.
 """
 
 import shlex
@@ -72,7 +72,12 @@ LOAD_ANEW = (
 """What helps where changes are lost: no other way leaves nothing behind of what was there."""
 
 
-class Unavailable(TicdcError):
+class Sendable(TicdcError):
+    """An error that keeps its class on the way from a Spark task to the driver: it is made of its
+    text only, and the driver answers it in its own way. Any other arrives as `Stop`."""
+
+
+class Unavailable(Sendable):
     """Broker, target or Spark cannot be reached, retries are exhausted. Exit 1."""
 
     exit_code = 1
@@ -105,14 +110,14 @@ class Full(Unavailable):
     """The target's disk has no room for the cut. Exit 1."""
 
 
-class Fenced(TicdcError):
+class Fenced(Sendable):
     """A newer consumer of this changefeed has taken over: to start this one again would take it
     away from that one. Not an `Unavailable`, after which a program may try again. Exit 4."""
 
     exit_code = 4
 
 
-class Retry(TicdcError):
+class Retry(Sendable):
     """The target refused the epoch for a passing reason (deadlock, serialization failure, busy,
     lost connection before COMMIT): nothing was applied, the same epoch may be tried again."""
 
@@ -191,7 +196,7 @@ class InTheWay(Stop):
     to run the DDL as it is would fail or be wrong. Exit 3."""
 
 
-class Denied(Stop):
+class Denied(Stop, Sendable):
     """The target's user lacks a privilege: the message names the GRANT. Exit 3."""
 
 
@@ -256,13 +261,27 @@ def problems_of(error: TicdcError) -> tuple[str, ...]:
     return error.problems if isinstance(error, Misfit) else (str(error),)
 
 
+def received(kind: str, text: str) -> TicdcError:
+    """The error that a Spark task sent as the name of its class and its text."""
+    return _sendable(Sendable).get(kind, Stop)(text)
+
+
+def _sendable(parent: type[Sendable]) -> dict[str, type[TicdcError]]:
+    kinds: dict[str, type[TicdcError]] = {}
+    for kind in parent.__subclasses__():
+        kinds |= {kind.__name__: kind} | _sendable(kind)
+    return kinds
+
+
 @contextmanager
-def about(table: tuple[str, str]) -> Iterator[None]:
-    """What is raised inside is about the rows of this upstream table alone."""
+def about(table: tuple[str, str], commit_ts: int = 0) -> Iterator[None]:
+    """What is raised inside is about the rows of this upstream table alone, and of this commit_ts,
+    if there is one."""
     try:
         yield
     except TicdcError as error:
         error.table = table
+        error.commit_ts = commit_ts or error.commit_ts
         raise
 
 

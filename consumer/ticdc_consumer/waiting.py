@@ -1,12 +1,27 @@
-"""Waiting: the pause between two tries, and trying until a deadline.
+"""Waiting and retrying: the pause between two tries, and when the last one was made.
 
+`retried` is the only loop of tries. Its pauses say how long it goes on:
+
+    pauses             what is tried             on                      who tries it
+    backing_off(N)     a transaction             Retry, UnknownCommit    state.retry.until_known
+                       a cut                     Retry, StagedRowsLost   cut.epoch.Epochs
+                       reading a cut             Retry                   cut.read_ahead.Preparer
+                       a chunk of a load         Retry, UnknownCommit    commands.load.copying
+                       the chunks that remain    Retry                   commands.load.loading
+                       a step of a later load    Retry, UnknownCommit    commands.load.again
+    every(1 s)         reaching the target       Away, Retry             state.lease.Lease
+    within(PATIENCE)   sources, dumps, locks     Unavailable and others  callers of `patiently`
+
+N is `[limits] retries`. The deadline of `within` is a time, since nobody knows how often a
+server can be asked in it; `backing_off` counts tries, since each may take as long as a cut does.
 Tests shorten every pause by `at_pace`; deadlines stay as they are.
 """
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import repeat, takewhile
 from typing import TypeVar
 
 from ticdc_consumer.errors import Unavailable
@@ -15,7 +30,9 @@ PAUSE = 0.2
 """Seconds between two tries, unless the caller says otherwise."""
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 10.0
-"""Seconds: `back_off` begins with the first, and doubles it up to the longest."""
+"""Seconds: `backing_off` begins with the first, and doubles it up to the longest."""
+
+Errors = type[Exception] | tuple[type[Exception], ...]
 
 T = TypeVar("T")
 
@@ -42,24 +59,68 @@ class Deadline:
         return time.monotonic() > self._at
 
 
-def patiently(
+def retried(
     attempt: Callable[[], T],
-    patience: float,
-    on: type[Exception] | tuple[type[Exception], ...] = Unavailable,
-    pause: float = PAUSE,
+    pauses: Iterable[float],
+    on: Errors,
+    *,
+    recover: Callable[[], object] = lambda: None,
+    failed: Callable[[Exception], object] = lambda error: None,
+    recovered: Callable[[], object] = lambda: None,
 ) -> T:
-    """What `attempt` returns, tried again for `patience` seconds as long as it raises `on`.
+    """Returns what `attempt` returns, tried again after each of the `pauses` as long as it raises
+    `on`.
+
+    `recover` runs before each further try, as a part of it; `failed` is told each error, and may
+    raise another to end the tries; `recovered` runs when a further try has succeeded. Raises the
+    last error when the pauses are over.
+    """
+    left = iter(pauses)
+    tried = False
+    while True:
+        try:
+            if tried:
+                recover()
+            result = attempt()
+        except on as error:
+            failed(error)
+            pause = next(left, None)
+            if pause is None:
+                raise
+        else:
+            if tried:
+                recovered()
+            return result
+        tried = True
+        sleep(pause)
+
+
+def backing_off(retries: int) -> Iterator[float]:
+    """As many pauses, each longer than the one before. Their lengths are random in part: two that
+    disturbed each other must not try again at the same moment."""
+    for retry in range(retries):
+        yield min(LONGEST_PAUSE, FIRST_PAUSE * 2**retry) * random.uniform(0.5, 1)
+
+
+def within(patience: float, pause: float = PAUSE) -> Iterator[float]:
+    """Pauses of one length, until `patience` seconds from now have passed."""
+    deadline = Deadline(patience)
+    return takewhile(lambda _: not deadline.passed, repeat(pause))
+
+
+def every(pause: float) -> Iterator[float]:
+    """Pauses of one length without an end."""
+    return repeat(pause)
+
+
+def patiently(
+    attempt: Callable[[], T], patience: float, on: Errors = Unavailable, pause: float = PAUSE
+) -> T:
+    """Returns what `attempt` returns, tried again for `patience` seconds as long as it raises `on`.
 
     Raises the last error when the time is over.
     """
-    deadline = Deadline(patience)
-    while True:
-        try:
-            return attempt()
-        except on:
-            if deadline.passed:
-                raise
-        sleep(pause)
+    return retried(attempt, within(patience, pause), on)
 
 
 def until(condition: Callable[[], bool], patience: float, pause: float = PAUSE) -> bool:
@@ -70,12 +131,6 @@ def until(condition: Callable[[], bool], patience: float, pause: float = PAUSE) 
             return False
         sleep(pause)
     return True
-
-
-def back_off(attempts: int) -> None:
-    """Pauses before the next attempt, longer after each. The length is random in part: two that
-    disturbed each other must not try again at the same moment."""
-    sleep(min(LONGEST_PAUSE, FIRST_PAUSE * 2**attempts) * random.uniform(0.5, 1))
 
 
 def sleep(seconds: float) -> None:

@@ -159,7 +159,13 @@ CASES = [
     ),
     Case(
         "the upstream removes the snapshot while it is loaded",
-        [*OLD, killed("load CONFIG", "L2"), CHANGE, garbage_collection, types("load CONFIG")],
+        [
+            *OLD,
+            killed("load CONFIG", "chunk-commit"),
+            CHANGE,
+            garbage_collection,
+            types("load CONFIG"),
+        ],
         "SET GLOBAL tidb_gc_life_time there to longer than reading takes, and …",
         [
             types("forget CONFIG"),
@@ -188,13 +194,18 @@ CASES = [
     ),
     Case(
         "a load that was cut off goes on",
-        [*OLD, killed("load CONFIG", "L2"), CHANGE, types("run CONFIG")],
+        [*OLD, killed("load CONFIG", "chunk-commit"), CHANGE, types("run CONFIG")],
         "or start over by: ticdc-consumer forget CONFIG, then: ticdc-consumer load CONFIG",
         [types("load CONFIG", "run CONFIG")],
     ),
     Case(
         "a load that was cut off goes on at its own snapshot",
-        [*OLD, killed("load CONFIG", "L2"), CHANGE, types("load CONFIG --at 470000000000000000")],
+        [
+            *OLD,
+            killed("load CONFIG", "chunk-commit"),
+            CHANGE,
+            types("load CONFIG --at 470000000000000000"),
+        ],
         "a load as of … is not finished: leave --at out to continue it, or give it up by: ",
         [types_again("load CONFIG"), types("run CONFIG")],
     ),
@@ -255,7 +266,7 @@ CASES = [
     ),
     Case(
         "a load that was begun from a dump goes on with it",
-        [*OLD, dumped, killed(FROM_DUMP, "L2"), CHANGE, types("load CONFIG")],
+        [*OLD, dumped, killed(FROM_DUMP, "chunk-commit"), CHANGE, types("load CONFIG")],
         " to continue, or give it up by: ticdc-consumer forget CONFIG",
         [
             hears("the load was begun from [source] dump"),
@@ -265,7 +276,7 @@ CASES = [
     ),
     Case(
         "a load that was begun from a dump is given up",
-        [*OLD, dumped, killed(FROM_DUMP, "L2"), CHANGE, types("load CONFIG")],
+        [*OLD, dumped, killed(FROM_DUMP, "chunk-commit"), CHANGE, types("load CONFIG")],
         " to continue, or give it up by: ticdc-consumer forget CONFIG",
         [types("forget CONFIG", "load CONFIG --replace", "run CONFIG")],
     ),
@@ -276,7 +287,7 @@ CASES = [
             upstream(T, ROWS),
             types("run CONFIG"),
             target("DROP TABLE t"),
-            killed("load CONFIG --table {schema}.t", "L2"),
+            killed("load CONFIG --table {schema}.t", "chunk-commit"),
             types("verify CONFIG"),
         ],
         "its load is not finished: finish it by ticdc-consumer load CONFIG --table …, then verify",

@@ -24,7 +24,7 @@ RELOAD = "load CONFIG --table {schema}.t"
 BOTH_AGAIN = "load CONFIG --table {schema}.t --table {schema}.u"
 INDEXED = (
     *BEGUN,
-    killed(RELOAD, "A3"),
+    killed(RELOAD, "reload-filled"),
     target("CREATE INDEX by_name ON t (name)"),
     types(RELOAD),
 )
@@ -54,14 +54,14 @@ def cascade(scene: Scene) -> str:
 CASES = [
     Case(
         "a load of another table is not finished: it goes on",
-        [*BOTH, killed(RELOAD, "A2"), CHANGE, types("load CONFIG --table {schema}.u")],
+        [*BOTH, killed(RELOAD, "reload-created"), CHANGE, types("load CONFIG --table {schema}.u")],
         "…: a load is not finished: continue it first: ticdc-consumer load CONFIG …; or give it "
         "up: the same with --give-up",
         [types("load CONFIG --table …"), types_again("load CONFIG --table {schema}.u")],
     ),
     Case(
         "a load of another table is not finished: it is given up",
-        [*BOTH, killed(RELOAD, "A2"), CHANGE, types("load CONFIG --table {schema}.u")],
+        [*BOTH, killed(RELOAD, "reload-created"), CHANGE, types("load CONFIG --table {schema}.u")],
         "…: a load is not finished: continue it first: ticdc-consumer load CONFIG …; or give it "
         "up: the same with --give-up",
         [
@@ -130,7 +130,7 @@ CASES = [
             upstream(U, "INSERT INTO u VALUES (1)"),
             types("run CONFIG"),
             *WIDER,
-            as_ticdc_sends(killed("load CONFIG --table {schema}.u", "A3")),
+            as_ticdc_sends(killed("load CONFIG --table {schema}.u", "reload-filled")),
             types("load CONFIG --table {schema}.u --give-up"),
         ],
         "…: the target has no other table for its rows, so that this load cannot be given up; "
@@ -143,7 +143,7 @@ CASES = [
         [
             *BOTH,
             target("DROP TABLE u"),
-            killed("load CONFIG --table {schema}.u", "A2"),
+            killed("load CONFIG --table {schema}.u", "reload-created"),
             target(U),
             types("load CONFIG --table {schema}.u"),
         ],

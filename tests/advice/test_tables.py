@@ -101,7 +101,7 @@ CASES = [
     ),
     Case(
         "a load that was cut off is started over",
-        [*OLD, killed("load CONFIG", "L2"), types("run CONFIG")],
+        [*OLD, killed("load CONFIG", "chunk-commit"), types("run CONFIG")],
         "or start over by: ticdc-consumer forget CONFIG, then: ticdc-consumer load CONFIG",
         [CHANGE, types("forget CONFIG", "load CONFIG --replace")],
     ),

@@ -76,7 +76,7 @@ CASES = [
         [
             upstream(T, "INSERT INTO t VALUES (1, 'one')"),
             changefeed_begins,
-            killed("load CONFIG", "L2"),
+            killed("load CONFIG", "chunk-commit"),
             types("why CONFIG"),
         ],
         "let the load finish; if none is running, resume it: ",

@@ -2,6 +2,7 @@
 
 import pytest
 import ticdc_consumer
+import ticdc_consumer.upstream.session  # has errors of its own
 from ticdc_consumer import errors
 from ticdc_encoder.errors import ConfigError, DefinitionError, TicdcError, WireError
 
@@ -35,6 +36,7 @@ TREE: list[tuple[type[TicdcError], type[Exception], int]] = [
 STAY_INSIDE = {
     *(errors.Retry, errors.Locked, errors.RegistryAway, errors.ClaimCheckAway),
     *(errors.StagedRowsLost, errors.UnknownCommit, errors.NoAnswer, errors.LeftOut),
+    errors.Sendable,
 }
 """Those that do not leave a consumer."""
 
@@ -43,8 +45,29 @@ STAY_INSIDE = {
 def test_an_error_has_its_parent_and_its_exit_code(
     kind: type[TicdcError], parent: type[Exception], exit_code: int
 ) -> None:
-    public = [each for each in kind.__mro__[1:] if not each.__name__.startswith("_")]
+    public = [
+        each
+        for each in kind.__mro__[1:]
+        if not each.__name__.startswith("_") and each is not errors.Sendable
+    ]
     assert (public[0], kind.exit_code) == (parent, exit_code)
+
+
+SENT = [
+    *("Unavailable", "Away", "NoAnswer", "SourceAway", "UserRefused", "ReadOnly", "Full", "Fenced"),
+    *("Retry", "Locked", "RegistryAway", "ClaimCheckAway", "Denied", "SnapshotRemoved"),
+]
+
+
+@pytest.mark.parametrize("kind", SENT)
+def test_an_error_that_the_driver_answers_keeps_its_class(kind: str) -> None:
+    error = errors.received(kind, "why")
+    assert (type(error).__name__, str(error)) == (kind, "why")
+
+
+@pytest.mark.parametrize("kind", ["Stop", "NotHeld", "Misfit", "WireError", "DefinitionError"])
+def test_any_other_error_of_a_task_stops_the_run(kind: str) -> None:
+    assert type(errors.received(kind, "why")) is errors.Stop
 
 
 def test_only_what_may_be_tried_again_has_exit_code_1() -> None:

@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from support.world import SQL, TABLES, make_world
 from support.world_run import Run
 from ticdc_consumer.cut.apply import transaction as apply_step
-from ticdc_consumer.cut.cut_reader import Reader
+from ticdc_consumer.cut.cut_reader import CutReader
 from ticdc_consumer.cut.cuts import Cut, shares
+from ticdc_consumer.cut.planner import Planner
 from ticdc_consumer.cut.read import task as read
 from ticdc_consumer.cut.read.cut_range import CutRange
 from ticdc_consumer.cut.read.job import ReadJob
@@ -95,7 +96,7 @@ def test_the_driver_and_sparks_tasks_read_the_same(tmp_path: Path) -> None:
         return here
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Reader, "_gather", both)
+        patch.setattr(CutReader, "_gather", both)
         for seed, protocol, way in product(range(4), PROTOCOLS, WAYS):
             play(Random(seed), protocol, way, tmp_path / "target.db")
     assert cuts > 150
@@ -179,15 +180,15 @@ def no_listed_end(patch: pytest.MonkeyPatch) -> None:
 
 def early_listing(patch: pytest.MonkeyPatch) -> None:
     """The ends are listed before the mark that proves R was seen."""
-    original = Reader.plan
+    original = Planner.plan
 
-    def listed_before(self: Reader, *arguments: Any) -> Any:
+    def listed_before(self: Planner, *arguments: Any) -> Any:
         listing = self.source.list_patiently((), 1.0)
         with pytest.MonkeyPatch.context() as stale:
             stale.setattr(self.source, "list_patiently", lambda known, patience: listing)
             return original(self, *arguments)
 
-    patch.setattr(Reader, "plan", listed_before)
+    patch.setattr(Planner, "plan", listed_before)
 
 
 def each_part_says_where_to_go_on(patch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,8 @@ from support.loading import Crash, crash_at
 from support.world import SQL, TABLES, make_world
 from support.world_run import Run, logs_of
 from ticdc_consumer.commands.release import released
-from ticdc_consumer.cut.cut_reader import Reader
+from ticdc_consumer.cut.cut_scope import CutScope
+from ticdc_consumer.cut.planner import Planner
 from ticdc_consumer.cut.spark.starter import SparkStarter
 from ticdc_consumer.errors import Fenced, Stop
 from ticdc_consumer.state.quarantine import Quarantine
@@ -126,14 +127,13 @@ def test_a_quarantined_table_stands_at_its_ts_the_others_at_r(
 
 def forgetful(patch: pytest.MonkeyPatch) -> None:
     """What was read ahead of a cut is forgotten, also if that cut must be read again."""
-    patch.setattr(
-        Reader, "committed_ts", property(lambda _: 1 << 64, lambda _, ts: None), raising=False
-    )
+    drain = Planner._drain
+    patch.setattr(Planner, "_drain", lambda self, base, _, wait: drain(self, base, 1 << 64, wait))
 
 
 def without_its_ddl(patch: pytest.MonkeyPatch) -> None:
     """A release leaves out what the changefeed left out."""
-    patch.setattr(Reader, "is_of_another_run", lambda self, ddl: self.released is not None)
+    patch.setattr(CutScope, "is_of_another_run", lambda self, ddl: self.released is not None)
 
 
 def without_a_row_in_the_target(patch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,15 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from ticdc_consumer.errors import Stop, Unavailable
-from ticdc_consumer.waiting import Deadline, at_pace, back_off, patiently, sleep, until
+from ticdc_consumer.waiting import (
+    Deadline,
+    at_pace,
+    backing_off,
+    patiently,
+    retried,
+    sleep,
+    until,
+)
 
 
 @pytest.fixture
@@ -59,10 +67,47 @@ def test_a_condition_is_waited_for(clock: list[float]) -> None:
 
 
 def test_pauses_grow_up_to_the_longest(clock: list[float]) -> None:
-    for attempts in range(12):
-        back_off(attempts)
+    assert retried(failing([Unavailable("x")] * 12), backing_off(12), Unavailable) == 12
     longest = [min(10.0, 0.1 * 2**attempts) for attempts in range(12)]
     assert all(most / 2 <= pause <= most for pause, most in zip(clock, longest, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("failures", "happened"),
+    [
+        pytest.param([], [], id="what succeeds at once has nothing to recover from"),
+        pytest.param(["a"], ["a", "recover", "recovered"], id="a further try that succeeds"),
+        pytest.param(["a", "b"], ["a", "recover", "b"], id="the last try fails"),
+    ],
+)
+def test_a_further_try_recovers_first(
+    clock: list[float], failures: list[str], happened: list[str]
+) -> None:
+    seen: list[str] = []
+
+    def try_twice() -> None:
+        retried(
+            failing([Unavailable(text) for text in failures]),
+            backing_off(1),
+            Unavailable,
+            recover=lambda: seen.append("recover"),
+            failed=lambda error: seen.append(str(error)),
+            recovered=lambda: seen.append("recovered"),
+        )
+
+    if len(failures) < 2:
+        try_twice()
+    else:
+        with pytest.raises(Unavailable, match="b"):
+            try_twice()
+    assert seen == happened
+
+
+def test_a_recovery_that_fails_is_a_failed_try(clock: list[float]) -> None:
+    recovery = failing([Unavailable("recovery")])
+    attempt = failing([Unavailable("attempt")])
+    assert retried(attempt, backing_off(2), Unavailable, recover=recovery) == 1
+    assert len(clock) == 2
 
 
 def test_a_test_may_shorten_every_pause(clock: list[float]) -> None:

@@ -134,15 +134,35 @@ def others(day: str) -> list[Row]:
 
 NUMBER_OF_DDL = 19
 
-IN_THE_CUT = ["S11", "S12", "S13", "S14"]
+IN_THE_CUT = ["run-ddl", "write-checkpoint", "commit", "committed"]
 STEPS = {
-    True: [*IN_THE_CUT, "D1", "D2"],
-    False: [*IN_THE_CUT, "D0", "D1", "D2", "D3", "D4", "D5"],
+    True: [*IN_THE_CUT, "ddl-statement", "ddl-statement-ran"],
+    False: [
+        *IN_THE_CUT,
+        "ddl-begun",
+        "ddl-statement",
+        "ddl-statement-ran",
+        "ddl-mark-done",
+        "ddl-commit",
+        "ddl-committed",
+    ],
 }
 """By whether the target's DDL is transactional: before it is in the ledger, and to its end."""
 SHORT = {
-    True: ["S11:2", "D1:5", "D2:4", "S13:2"],
-    False: ["S13:2", "S14", "D1:2", "D2:3", "D0", "D3", "D4:2", "D2:5", "D3:3", "D5:2", "D2:4"],
+    True: ["run-ddl:2", "ddl-statement:5", "ddl-statement-ran:4", "commit:2"],
+    False: [
+        "commit:2",
+        "committed",
+        "ddl-statement:2",
+        "ddl-statement-ran:3",
+        "ddl-begun",
+        "ddl-mark-done",
+        "ddl-commit:2",
+        "ddl-statement-ran:5",
+        "ddl-mark-done:3",
+        "ddl-committed:2",
+        "ddl-statement-ran:4",
+    ],
 }
 SERVERS = ["sqlite", "postgresql", "mariadb", "mysql", "tidb"]
 
@@ -245,12 +265,12 @@ def test_kill_9_at_every_step_of_ddl_runs_it_once(
 # Of partitions' DDL, which is work on rows: the step of the next consumer's death, and the ids in
 # `parted` and `loose` after it. EXCHANGE takes 7 statements (9 in TiDB), the others take one.
 KILLS = [
-    ("D2:3", [1, 11, 21], [12, 13]),
-    ("D1:6", [1, 11, 21], [12, 13]),
-    ("D1:{after the exchange}", [1, 12, 13, 14, 21], [11]),
-    ("D2", [1, 12, 13, 14, 21], [11]),
-    ("D1:2", [2, 12, 13, 14, 21], [11]),
-    ("D2", [2, 12, 13, 14, 21], [11]),
+    ("ddl-statement-ran:3", [1, 11, 21], [12, 13]),
+    ("ddl-statement:6", [1, 11, 21], [12, 13]),
+    ("ddl-statement:{after the exchange}", [1, 12, 13, 14, 21], [11]),
+    ("ddl-statement-ran", [1, 12, 13, 14, 21], [11]),
+    ("ddl-statement:2", [2, 12, 13, 14, 21], [11]),
+    ("ddl-statement-ran", [2, 12, 13, 14, 21], [11]),
 ]
 
 
@@ -378,7 +398,7 @@ def test_a_dead_consumers_running_alter_is_not_begun_twice(
         driver.kill()
         if place.family:
             # The server goes on without its client; no second statement may come.
-            monkeypatch.setenv("TICDC_FAILPOINT", "D1:raise")
+            monkeypatch.setenv("TICDC_FAILPOINT", "ddl-statement:raise")
         outcome = run(limits__takeover_after=0.1)
         assert (outcome.code, run.resolved_ts) == (0, ts(42)), outcome.said
         assert altered(place, [1])
@@ -391,7 +411,7 @@ def mortal_server(request: pytest.FixtureRequest) -> Iterator[OwnServer]:
         yield own
 
 
-MOMENTS = ["while it works", "D2:stop", "D4:stop"]
+MOMENTS = ["while it works", "ddl-statement-ran:stop", "ddl-commit:stop"]
 """When the server dies: as it alters, when it has, and before it is told that this is noted."""
 
 

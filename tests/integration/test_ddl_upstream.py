@@ -133,8 +133,20 @@ def test_each_ddl_leaves_the_rows_that_tidb_has(
 
 
 KILLS = {
-    True: ["S11:1", "D1:1", "D2:1", "S12:1", "S13:1"],
-    False: ["D1:1", "D2:2", "D1:3", "D2:3", "F1:1", "F1:2", "D1:4", "D2:4", "D3:1", "D4:1", "D5:1"],
+    True: ["run-ddl:1", "ddl-statement:1", "ddl-statement-ran:1", "write-checkpoint:1", "commit:1"],
+    False: [
+        "ddl-statement:1",
+        "ddl-statement-ran:2",
+        "ddl-statement:3",
+        "ddl-statement-ran:3",
+        "refill-commit:1",
+        "refill-commit:2",
+        "ddl-statement:4",
+        "ddl-statement-ran:4",
+        "ddl-mark-done:1",
+        "ddl-commit:1",
+        "ddl-committed:1",
+    ],
 }
 """By whether the target's DDL is transactional. Elsewhere an attempt drops, creates, alters and
 renames."""
@@ -159,7 +171,7 @@ def test_kill_9_at_every_step_leaves_the_table_before_or_after(
         step, hit = failpoint.split(":")
         code, said = run.driver(failpoint=f"{step}:kill:{hit}", until="caught-up").wait()
         if code == 0:
-            assert step == "D5", said  # the one before it was D5, too: it is done
+            assert step == "ddl-committed", said  # the one before it was this, too: it is done
             break
         assert code == -SIGKILL, (failpoint, said)
         rows = run.rows("SELECT id, s FROM t ORDER BY id")
@@ -288,7 +300,7 @@ def test_foreign_keys_follow_columns_that_are_renamed_or_longer(
     assert run().code == 0
     history.ddl(EAST, LONGER)
     if killed:  # after RENAME, which the first key that is turned follows
-        code, said = run.driver(failpoint="D1:kill:7").wait()
+        code, said = run.driver(failpoint="ddl-statement:kill:7").wait()
         assert code == -SIGKILL, said
         assert foreign_keys(url) != RENAMED
     outcome = run()
@@ -311,7 +323,17 @@ def test_kill_9_at_every_step_loses_no_foreign_key(
     history.ddl(*CASES[10])
     after = [(1, 8), (2, -3), (3, 100)]
     # Drop, create, alter, two keys of its own, RENAME; then one statement for each child.
-    for failpoint in ["D2:4", "D2:5", "D1:6", "D2:6", "D1:1", "D2:1", "D1:1", "D3:1", "D5:1"]:
+    for failpoint in [
+        "ddl-statement-ran:4",
+        "ddl-statement-ran:5",
+        "ddl-statement:6",
+        "ddl-statement-ran:6",
+        "ddl-statement:1",
+        "ddl-statement-ran:1",
+        "ddl-statement:1",
+        "ddl-mark-done:1",
+        "ddl-committed:1",
+    ]:
         step, hit = failpoint.split(":")
         code, said = run.driver(failpoint=f"{step}:kill:{hit}", until="caught-up").wait()
         assert code == -SIGKILL, (failpoint, said)

@@ -191,10 +191,21 @@ def test_what_forbids_the_load_stops_the_run_with_its_reason(
 
 
 KILLS = {
-    True: ["S11:1", "D1:1", "D2:1", "S12:1", "S13:1"],
+    True: ["run-ddl:1", "ddl-statement:1", "ddl-statement-ran:1", "write-checkpoint:1", "commit:1"],
     False: [
-        *("D1:1", "D2:1", "D1:3", "D2:3", "F1:1", "F1:2", "D1:4", "D2:4", "D1:5", "D2:5"),
-        *("D3:1", "D4:1", "D5:1"),
+        *(
+            "ddl-statement:1",
+            "ddl-statement-ran:1",
+            "ddl-statement:3",
+            "ddl-statement-ran:3",
+            "refill-commit:1",
+            "refill-commit:2",
+            "ddl-statement:4",
+            "ddl-statement-ran:4",
+            "ddl-statement:5",
+            "ddl-statement-ran:5",
+        ),
+        *("ddl-mark-done:1", "ddl-commit:1", "ddl-committed:1"),
     ],
 }
 """By whether the target's DDL is transactional. Elsewhere an attempt drops two, creates, fills,
@@ -216,7 +227,7 @@ def test_kill_9_at_every_step_leaves_no_table_or_all_of_it(
         step, hit = failpoint.split(":")
         code, said = run.driver(failpoint=f"{step}:kill:{hit}", until="caught-up").wait()
         if code == 0:
-            assert step == "D5", said  # the one before it was D5, too: it is done
+            assert step == "ddl-committed", said  # the one before it was this, too: it is done
             break
         assert code == -SIGKILL, (failpoint, said)
         exists = sa.inspect(engine).has_table("t")

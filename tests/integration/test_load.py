@@ -98,10 +98,32 @@ PEOPLE = (
 )
 STOCK = "CREATE TABLE stock (id int PRIMARY KEY, n int, text varchar(20))"
 IN_STOCK = "SELECT * FROM stock ORDER BY id"
-KILLED_AT = ("L6:2", "L2:2", "L1:2", "L3:1", "L6:1", "L4:1", "L5:1")
+KILLED_AT = (
+    "load-statement-ran:2",
+    "chunk-commit:2",
+    "chunk-rows-written:2",
+    "chunk-committed:1",
+    "load-statement-ran:1",
+    "load-set-r:1",
+    "load-ended:1",
+)
 KILLED_LONG = (
-    *("L6:2", "L6:1", *("L1:1", "L2:1", "L1:2", "L1:2") * 5),
-    *("L2:2", "L1:1", "L3:1", "L2:1", "L4:1", "L4:1", "L4:1", "L5:1"),
+    *(
+        "load-statement-ran:2",
+        "load-statement-ran:1",
+        *("chunk-rows-written:1", "chunk-commit:1", "chunk-rows-written:2", "chunk-rows-written:2")
+        * 5,
+    ),
+    *(
+        "chunk-commit:2",
+        "chunk-rows-written:1",
+        "chunk-committed:1",
+        "chunk-commit:1",
+        "load-set-r:1",
+        "load-set-r:1",
+        "load-set-r:1",
+        "load-ended:1",
+    ),
 )
 """30 kills, with `--long`."""
 
@@ -177,9 +199,11 @@ def test_a_load_killed_anywhere_continues_without_doubles(
     with upstream(tidb.url) as writer, working(Workload(writer, feed, seed=7)) as workload:
         for number, step in enumerate(KILLED_LONG if long else KILLED_AT):
             died = crash(run, step)
-            assert died or step == "L6:1"  # where a target creates no index after the rows
+            assert (
+                died or step == "load-statement-ran:1"
+            )  # where a target creates no index after the rows
             progress = loading(run)
-            if step == "L5:1" or not died:
+            if step == "load-ended:1" or not died:
                 break
             assert progress is not None
             assert done <= progress.chunks_done <= progress.chunks

@@ -141,7 +141,7 @@ def begin_and_die(
     """A load of the table that ends after that chunk."""
     failpoints._hits.clear()
     with monkeypatch.context() as patch, pytest.raises(failpoints.FailpointReached):
-        patch.setenv("TICDC_FAILPOINT", f"L3:raise:{chunk}")
+        patch.setenv("TICDC_FAILPOINT", f"chunk-committed:raise:{chunk}")
         run.load("--table", table, **settings)
 
 
@@ -181,7 +181,19 @@ def test_without_a_consumer_the_command_does_it_all_once(
 
 # --- a crash anywhere ---------------------------------------------------------------------------
 
-STEPS = ["A1:1", "A2:1", "B1:1", "L1:2", "L2:2", "L3:2", "A3:1", "B2:1", "B3:1", "B4:1", "B5:1"]
+STEPS = [
+    "reload-begun:1",
+    "reload-created:1",
+    "copies-joined:1",
+    "chunk-rows-written:2",
+    "chunk-commit:2",
+    "chunk-committed:2",
+    "reload-filled:1",
+    "copies-swap:1",
+    "copies-swap-ran:1",
+    "copies-swap-commit:1",
+    "copies-swapped:1",
+]
 """Of one load, in the order in which they come."""
 
 
@@ -202,7 +214,7 @@ def test_a_load_killed_anywhere_continues_and_so_does_the_run(
                     break
             died.append(step)
             workload.transact()
-            if name in ("A1", "L2"):
+            if name in ("reload-begun", "chunk-commit"):
                 outcome = run()
                 assert outcome.code == 0, outcome.said
         workload.transact()
@@ -210,7 +222,19 @@ def test_a_load_killed_anywhere_continues_and_so_does_the_run(
     equals(run, tidb)
 
 
-KILLS = ["B1", "L2", "B2", "A3", "B4", "L1", "B5", "A2", "B3", "A1", "L3"]
+KILLS = [
+    "copies-joined",
+    "chunk-commit",
+    "copies-swap",
+    "reload-filled",
+    "copies-swap-commit",
+    "chunk-rows-written",
+    "copies-swapped",
+    "reload-created",
+    "copies-swap-ran",
+    "reload-begun",
+    "chunk-committed",
+]
 """Where the first kills come, of the consumer (B) or of the load; those after them at any
 moment."""
 
@@ -370,7 +394,15 @@ def test_kill_9_at_every_step_of_taking_the_place_loses_no_foreign_key(
 ) -> None:
     words = [word for name in ("below", "stock") for word in ("--table", f"{tidb.schema}.{name}")]
     # Three keys of their own, RENAME, three that followed the old tables; then nothing but drops.
-    steps = ["B2:1", *["B3:1"] * 7, "B2:1", "B3:1", "B3:2", "B4:1", "B5:1"]
+    steps = [
+        "copies-swap:1",
+        *["copies-swap-ran:1"] * 7,
+        "copies-swap:1",
+        "copies-swap-ran:1",
+        "copies-swap-ran:2",
+        "copies-swap-commit:1",
+        "copies-swapped:1",
+    ]
     for failpoint in steps:
         step, hit = failpoint.split(":")
         killed = related.driver(f"{step}:kill:{hit}", command="load", arguments=words)
@@ -503,7 +535,9 @@ def test_a_refused_reload_is_named_and_a_load_may_be_given_up(
 
 
 @pytest.mark.parametrize("target_url", ["sqlite", "postgresql", "mysql"], indirect=True)
-@pytest.mark.parametrize("step", ["A1", "A2", "B1", "L3"])
+@pytest.mark.parametrize(
+    "step", ["reload-begun", "reload-created", "copies-joined", "chunk-committed"]
+)
 def test_a_changefeed_that_ends_during_a_load_leaves_no_copy(
     tidb: Upstream, run: Command, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

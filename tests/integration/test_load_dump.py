@@ -113,7 +113,7 @@ def test_a_load_that_is_killed_goes_on_and_doubles_nothing(
     fill(tidb)
     dump(tidb, tmp_path / "dump", "--compress", "gzip", "--no-views=false")
     run = into(sqlite_url, limits__load_chunk=1500, **dumped(tmp_path / "dump"))
-    for step in ("L1:kill:3", "L2:kill:4"):
+    for step in ("chunk-rows-written:kill:3", "chunk-commit:kill:4"):
         code, said = run.driver(step, command="load").wait()
         assert code == -9, said
     (tmp_path / "dump" / "metadata").rename(tmp_path / "metadata")

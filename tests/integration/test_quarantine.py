@@ -464,8 +464,21 @@ def test_a_plan_continues_without_it_and_ends_as_another_would(
 
 # --- crashes, and others --------------------------------------------------------------------------
 
-RUN_STEPS = ("Q1", "Q2", "S3", "S13", "S14")
-RELEASE_STEPS = ("S1", "S3", "S10", "S13", "S14", "S11", "S14", "D3", "D4", "D5", "S13", "S16")
+RUN_STEPS = ("quarantine-commit", "quarantined", "read", "commit", "committed")
+RELEASE_STEPS = (
+    "lease-taken",
+    "read",
+    "write-rows",
+    "commit",
+    "committed",
+    "run-ddl",
+    "committed",
+    "ddl-mark-done",
+    "ddl-commit",
+    "ddl-committed",
+    "commit",
+    "cut-ended",
+)
 
 
 @pytest.fixture
@@ -529,11 +542,11 @@ def test_a_table_that_stands_at_r_is_released_without_a_cut(
 ) -> None:
     here = place(request.getfixturevalue(f"{target}_url"))
     here.poison()
-    assert crash(here, "run", "Q2")
+    assert crash(here, "run", "quarantined")
     assert here.aside() == [("items", 100)] and here.run.resolved_ts == ts(100)
     here.mend()
     died, left = [], []
-    for step in ("Q3", "Q4"):
+    for step in ("release-commit", "released"):
         died.append(crash(here, "release", step))
         left.append(here.aside())
     assert died == [True, True] and left == [[("items", 100)], []]

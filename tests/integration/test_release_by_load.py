@@ -62,12 +62,12 @@ def test_it_equals_the_upstream_at_r_and_goes_on(
     outcome = run.command("release", stock, "--load")
     assert (outcome.code, f"{stock}.n" in outcome.said) == (3, True), outcome.said
     alter(run, "DROP TABLE stock")
-    for step in ("Q3", "Q4"):
+    for step in ("release-commit", "released"):
         failpoints._hits.clear()
         with monkeypatch.context() as patch, pytest.raises(failpoints.FailpointReached):
             patch.setenv("TICDC_FAILPOINT", f"{step}:raise")
             run.command("release", stock, "--load")
-        assert len(run.rows("SELECT * FROM ticdc_quarantine")) == (step == "Q3")
+        assert len(run.rows("SELECT * FROM ticdc_quarantine")) == (step == "release-commit")
     assert run.rows(ROWS) == tidb.execute(ROWS) == [(1, "one", 5), (2, "two", 5), (3, "three", 3)]
     assert run.resolved_ts == reached
     insert(tidb, feed, {"id": 4, "text": "four", "n": 4})

@@ -337,7 +337,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 TARGETS = ("sqlite", "postgresql", "mariadb", "mysql", "tidb")
-STEPS = ("R2:kill:1", "S14:kill:2", "R1:kill:1", "R3:kill:1")
+STEPS = (
+    "repair-written:kill:1",
+    "committed:kill:2",
+    "repair-deleted:kill:1",
+    "repair-noted:kill:1",
+)
 """Where the first kills come; those after it at any moment."""
 
 

@@ -24,7 +24,16 @@ SQL = {
     "pairs": "CREATE TABLE `pairs` (`id` INT NOT NULL, `name` VARCHAR(40) NOT NULL, `n` INT, "
     "PRIMARY KEY (`id`, `name`))",
 }
-STEPS = ["P2", "P4", "P1", "P3", "P5", "S8", "S13", "S14"]
+STEPS = [
+    "stage-filled",
+    "stage-publish",
+    "stage-create",
+    "stages-complete",
+    "stages-dropped",
+    "fenced",
+    "commit",
+    "committed",
+]
 """Where a consumer is killed; at the first two also without `--long`."""
 
 
@@ -266,7 +275,7 @@ def test_a_cut_whose_staged_rows_are_lost_is_read_again(
 
     pair.some(Random(4), 60)
     pair.mark()
-    at("P3", lose_one, monkeypatch)
+    at("stages-complete", lose_one, monkeypatch)
     pair.ends(0)
     pair.is_right()
     assert len(staged) > len(set(staged))
@@ -322,7 +331,7 @@ def test_a_killed_consumer_leaves_nothing_and_loses_nothing(pair: Pair, killed_a
 def test_an_older_consumer_publishes_nothing_of_its_tasks(pair: Pair) -> None:
     pair.some(Random(8), 60)
     pair.mark()
-    older = pair.run.driver(failpoint="P3:stop", until="caught-up")
+    older = pair.run.driver(failpoint="stages-complete:stop", until="caught-up")
     try:
         older.wait_until_stopped()
         assert pair.left() != []

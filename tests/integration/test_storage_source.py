@@ -26,7 +26,7 @@ from support.torture_topics import ITEMS, deleted, inserted, table, ts, updated
 from ticdc_consumer import cli
 from ticdc_consumer.commands.run import Consumer
 from ticdc_consumer.config.options import Settings
-from ticdc_consumer.cut import cut_reader
+from ticdc_consumer.cut import cut_reader, planner
 from ticdc_consumer.source.storage import records as reading
 from ticdc_consumer.source.storage import source
 from ticdc_encoder.event import Row, RowChange
@@ -105,7 +105,7 @@ UNO: Row = {"id": 1, "name": "uno"}
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is written while these tests look."""
     monkeypatch.setattr(source, "EVERY", 0.0)
-    monkeypatch.setattr(cut_reader, "PATIENCE", 0.0)
+    monkeypatch.setattr(planner, "PATIENCE", 0.0)
     monkeypatch.setattr("ticdc_consumer.cut.opening.PATIENCE", 0.0)
 
 
@@ -299,7 +299,7 @@ def test_directories_may_be_named_by_table_ids(sink: Sink, run: Command) -> None
     assert items(run) == [(1, "one")]
 
 
-@pytest.mark.parametrize("step", ["S4", "S8", "S13", "S14"])
+@pytest.mark.parametrize("step", ["decode", "fenced", "commit", "committed"])
 def test_a_killed_consumer_goes_on_where_its_last_commit_was(
     step: str, sink: Sink, run: Command
 ) -> None:
@@ -365,7 +365,7 @@ def test_files_that_have_no_size_at_all_stop_the_run(
 def test_what_fails_once_is_asked_for_again(
     sink: Sink, run: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cut_reader, "PATIENCE", 5.0)
+    monkeypatch.setattr(planner, "PATIENCE", 5.0)
     monkeypatch.setattr("ticdc_consumer.cut.opening.PATIENCE", 5.0)
     asked: Counter[tuple[str, str]] = Counter()
 
@@ -401,7 +401,7 @@ def test_a_storage_that_stays_away_ends_the_run(
 ) -> None:
     monkeypatch.setattr(source, "PATIENCE", 0.5)
     monkeypatch.setattr(reading, "PATIENCE", 0.5)
-    monkeypatch.setattr(cut_reader, "PATIENCE", 0.5)
+    monkeypatch.setattr(planner, "PATIENCE", 0.5)
     monkeypatch.setattr("ticdc_consumer.cut.opening.PATIENCE", 0.5)
     asked = 0
     real = LocalFileSystem.cat_file

@@ -16,7 +16,7 @@ from support.torture_cli import Begin, Command, Make
 from support.torture_topics import BASE, ITEMS, Feed, inserted, table, ts, updated
 from support.torture_upstream import DISPATCHERS, waves
 from ticdc_consumer.commands.check.checks import check, exit_code
-from ticdc_consumer.cut.cut_reader import Reader
+from ticdc_consumer.cut.planner import Planner
 from ticdc_consumer.cut.read.report import Report
 from ticdc_consumer.cut.reconcile.gathered import Gathered
 from ticdc_consumer.cut.reconcile.gathered import merge as merge_reports
@@ -587,7 +587,7 @@ def test_an_abandoned_loop_is_finished_before_the_next_looks_up(
     feed, run = begin()
     feed.send(1, item(150, 3))
     feed.mark(200)
-    planned, read_to, looked_up, told = Reader.plan, Scout.read_to, Event(), list[str]()
+    planned, read_to, looked_up, told = Planner.plan, Scout.read_to, Event(), list[str]()
 
     def plan(reader: Any, *arguments: Any) -> Any:
         if told:
@@ -601,7 +601,7 @@ def test_an_abandoned_loop_is_finished_before_the_next_looks_up(
             told.append("looked up")
         read_to(scout, reach, *arguments)
 
-    monkeypatch.setattr(Reader, "plan", plan)
+    monkeypatch.setattr(Planner, "plan", plan)
     monkeypatch.setattr(Scout, "read_to", look_up)
     with run.consumer() as consumer:
         next(consumer.epochs())

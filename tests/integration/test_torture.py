@@ -22,7 +22,7 @@ from integration import applied_log
 from support import brokers
 from support.torture_driver import Driver, children
 from support.torture_upstream import PARTITIONS, History, Upstream, history
-from ticdc_consumer import config
+from ticdc_consumer import config, failpoints
 from ticdc_consumer.state.schema import CHECKPOINT
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.testing.audit import Audit, ShopTables
@@ -30,9 +30,13 @@ from ticdc_encoder.testing.shop import TABLES, Shop
 
 pytestmark = pytest.mark.torture
 
-STEPS = [f"S{number}" for number in range(17) if number != 4]
-"""Where a driver may die; at S4 a worker of Spark does."""
-STAGING_STEPS = [f"P{number}" for number in range(1, 6)]
+STEPS = [
+    *("take-lease", "lease-taken", "plan", "end-chosen", "read", "apply", "begin", "fenced"),
+    *("delete-rows", "write-rows", "run-ddl", "write-checkpoint", "commit", "committed"),
+    *("publish-offsets", "cut-ended"),
+]
+"""Where a driver may die; a worker of Spark dies at `decode`."""
+STAGING_STEPS = [name for name in failpoints.STEPS if name.startswith("stage")]
 PATIENCE = 300.0
 
 
@@ -227,7 +231,7 @@ def test_kill_9_at_any_moment_loses_nothing(
             assert driver.running, driver.wait()
             driver.kill()
         for step in random.sample(torment.places, torment.steps):
-            hit = 1 if step in ("S0", "S1") else random.randint(1, 3)
+            hit = 1 if step in ("take-lease", "lease-taken") else random.randint(1, 3)
             driver = bench.driver(torment.spark, failpoint=f"{step}:kill:{hit}")
             driver.process.wait(PATIENCE)
             assert driver.process.returncode == -signal.SIGKILL, driver.wait()
@@ -265,7 +269,7 @@ def test_kill_9_of_what_spark_runs_loses_nothing(
         assert code == 1, said
         assert said.splitlines()[-1].startswith("ticdc-consumer: Spark"), said
         # Every worker dies at its third task.
-        driver = bench.driver(spark=True, failpoint="S4:kill:3")
+        driver = bench.driver(spark=True, failpoint="decode:kill:3")
         for _ in range(kills):
             bench.await_progress(driver)
         assert driver.running, driver.wait()

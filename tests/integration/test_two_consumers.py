@@ -20,8 +20,16 @@ pytestmark = pytest.mark.torture
 
 SERVERS = ["postgresql", "mariadb", "mysql", "tidb"]
 STEPS = {
-    "inside": ["S10", "S13", "S7", "S8", "S9", "S11", "S12"],
-    "between": ["S14", "S2", "S3", "S5", "S6", "S15", "S16"],
+    "inside": [
+        "write-rows",
+        "commit",
+        "begin",
+        "fenced",
+        "delete-rows",
+        "run-ddl",
+        "write-checkpoint",
+    ],
+    "between": ["committed", "plan", "read", "apply", "end-chosen", "publish-offsets", "cut-ended"],
 }
 """Within the transaction, and outside; the first so many also without `--long`."""
 SHORT = {"inside": 2, "between": 1}
@@ -139,7 +147,7 @@ def test_a_consumer_that_is_overtaken_while_it_starts_says_so(pair: Pair) -> Non
         end = ended_by(older.epochs())
     assert end.code == 4
     assert "a newer consumer took over (generation 3, this one has 2)" in end.said
-    older_process = pair.run.driver(failpoint="S1:stop")
+    older_process = pair.run.driver(failpoint="lease-taken:stop")
     try:
         older_process.wait_until_stopped()
         pair.overtake()
@@ -158,7 +166,7 @@ def test_a_consumer_that_is_overtaken_at_its_first_start_says_so(
     feed = Feed(mock_kafka)
     run = command([feed], request.getfixturevalue(f"{kind}_url"))
     feed.mark(100)
-    older = run.driver(failpoint="S1:stop")
+    older = run.driver(failpoint="lease-taken:stop")
     try:
         older.wait_until_stopped()
         assert run(limits__takeover_after="1").code == 0

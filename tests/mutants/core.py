@@ -1,7 +1,7 @@
 """The modules of the core, and the tests that may notice a change of them."""
 
 CONSUMER = (
-    *("cut.cuts", "cut.cut_reader", "config.routing"),
+    *("cut.cuts", "cut.planner", "cut.cut_scope", "cut.cut_reader", "config.routing"),
     *("source.log", "source.marks", "source.ddl_filter", "source.kafka.scout"),
     *("cut.read.cut_range", "cut.read.progress", "cut.read.row_key", "cut.read.table_reader"),
     *("cut.read.task", "cut.read.facts", "cut.read.columns"),

@@ -2,10 +2,7 @@
 
 EQUIVALENT = {
     "ticdc_consumer.cut.read.row_key:_scaled: 1 -> 2": "`quantize` takes the exponent alone",
-    "ticdc_consumer.cut.cut_reader:Reader.__init__: False -> True": (
-        "`plan` sets it before it is asked"
-    ),
-    "ticdc_consumer.cut.cut_reader:Reader._read_to_ends: not self._is_small(lag) -> self._is_small(lag)": (  # noqa: E501
+    "ticdc_consumer.cut.planner:Planner._read_to_ends: not self._sizes.is_small(lag) -> self._sizes.is_small(lag)": (  # noqa: E501
         "Spark begins earlier or later, and is there once it is needed"
     ),
     "ticdc_consumer.cut.read.columns:Columns.arrays_of: True -> False": (
@@ -35,7 +32,7 @@ EQUIVALENT = {
     "ticdc_consumer.cut.apply.to_target:ToTarget._report: False -> True": (
         "it is asked only where the outcome of a COMMIT is unknown, and nothing is committed there"
     ),
-    "ticdc_consumer.ddl.renames:run: failpoints.hit('D2') -> pass": (
+    "ticdc_consumer.ddl.renames:run: failpoints.hit('ddl-statement-ran') -> pass": (
         "nothing happens there unless a test arms it"
     ),
 }
@@ -48,7 +45,7 @@ _NOTICED_BY = {
         "cut.apply.to_target:ToTarget._purge: store.reconnect() -> pass",
     ),
     "integration/test_quarantine.py": (
-        "cut.apply.to_target:ToTarget.set_aside: failpoints.hit('Q1') -> pass",
+        "cut.apply.to_target:ToTarget.set_aside: failpoints.hit('quarantine-commit') -> pass",
     ),
     "consumer/ddl/test_renames.py": (
         "ddl.run:run_pending: until_known(store, retries, clean_up, happened=lambda: Fa... -> "

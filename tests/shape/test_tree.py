@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from hatchling.builders.wheel import WheelBuilder
+from ticdc_consumer import failpoints
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ENCODER = ROOT / "encoder" / "ticdc_encoder"
@@ -251,3 +252,36 @@ def test_what_lies_beside_the_folders_belongs_to_the_project() -> None:
 def test_a_module_is_named_for_its_subject() -> None:
     empty = {"utils", "util", "helpers", "helper", "common", "manager", "base", "misc"}
     assert [path for path in texts() if path.suffix == ".py" and path.stem in empty] == []
+
+
+def test_the_fail_points_are_those_that_are_listed() -> None:
+    calls = (
+        node
+        for module in CONSUMER.rglob("*.py")
+        for node in ast.walk(ast.parse(module.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "failpoints.hit"
+    )
+    assert {ast.literal_eval(call.args[0]) for call in calls} == set(failpoints.STEPS)
+
+
+WITHOUT_SETTERS = (
+    *("cut/*.py", "cut/apply/*.py", "cut/spark/*.py"),
+    *("commands/*.py", "commands/load/*.py", "commands/repair/*.py", "status/**/*.py"),
+)
+"""Where what an object needs comes by its constructor or by a call."""
+
+
+@pytest.mark.parametrize("pattern", WITHOUT_SETTERS)
+def test_nothing_sets_an_attribute_of_another_object(pattern: str) -> None:
+    assigned = [
+        f"{module.relative_to(CONSUMER)}:{node.lineno}: {ast.unparse(node)}"
+        for module in sorted(CONSUMER.glob(pattern))
+        for node in ast.walk(ast.parse(module.read_text()))
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+        if ast.unparse(node.value) not in ("self", "cls")
+    ]
+    assert assigned == []
+
+
+def test_the_packages_without_setters_have_modules() -> None:
+    assert all([*CONSUMER.glob(pattern)] for pattern in WITHOUT_SETTERS)

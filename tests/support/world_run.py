@@ -9,10 +9,11 @@ from pyspark.sql import SparkSession
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.cut import cut_reader, cuts
 from ticdc_consumer.cut.apply.to_target import ToTarget
-from ticdc_consumer.cut.cut_reader import Reader
+from ticdc_consumer.cut.cut_scope import CutScope
 from ticdc_consumer.cut.epoch import Epochs
 from ticdc_consumer.cut.layouts import TableLayouts
 from ticdc_consumer.cut.opening import Opened
+from ticdc_consumer.cut.read_ahead import Preparer
 from ticdc_consumer.cut.shared_cuts import Together
 from ticdc_consumer.cut.spark.starter import SparkStarter
 from ticdc_consumer.source.kafka import follower, scout
@@ -21,6 +22,7 @@ from ticdc_consumer.source.kafka.brokers import Cluster
 from ticdc_consumer.source.kafka.source import KafkaSource
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.store import Store
+from ticdc_consumer.status.activity.monitor import Monitor
 from ticdc_consumer.targets import open_target
 
 from support.loading import Crash, crash_at
@@ -77,7 +79,8 @@ class Run:
 
     def start(self) -> Epochs:
         target = open_target(self.options.target_url)
-        store = Store(target, "world")
+        monitor = Monitor("world")
+        store = Store(target, "world", monitor=monitor)
         state = store.start(1.0)
         if state is None:
             positions = {
@@ -89,15 +92,16 @@ class Run:
         self.spark = LocalSpark(self.world.rng.choice([1, 2, 5]))
         starter = SparkStarter({}, "world", cast("SparkSession", self.spark))
         together = Together(self.most_together if self.options.apply == "net" else 1)
-        schemas = state.schemas.values()
-        reader = Reader(self.options, starter, source, schemas=schemas, together=together)
-        reader.begin_without(store.quarantine.tables())
+        aside = store.quarantine.tables()
+        monitor.begins_without(aside)
+        scope = CutScope(frozenset(table.name for table in aside))
         tables = TableLayouts(self.options, target)
         tables.definitions = store.ledger.definitions()
         self.target = target
-        self.opened = Opened(target, store, source, state)
+        self.opened = Opened(target, store, source, state, monitor=monitor)
         applier = ToTarget(self.options, target, store, tables)
-        return Epochs(self.options, reader, applier, tables, state)
+        preparer = Preparer.of(self.options, starter, self.opened, dict, together)
+        return Epochs(self.options, preparer, applier, tables, state, scope)
 
     def go(self) -> None:
         """Applies everything. Raises AssertionError where that is less than the world's marks."""

@@ -373,9 +373,9 @@ class History:
             self.scheduler.say("ends, and is started again")
             self.scheduler.sleep(1.0)
 
-    def consumer(self, options: Settings) -> Consumer:
+    def consumer(self, options: Settings, **how: Any) -> Consumer:
         spark: Any = Spark(self.scheduler, self.tasks, self.shuffle)
-        return Consumer(options, spark)
+        return Consumer(options, spark, **how)
 
     def _is_at_the_goal(self) -> bool:
         return self.judge.resolved_ts >= self.cdc.goal and self.cdc.over

@@ -12,7 +12,8 @@ TO_TARGET = "tests/consumer/cut/apply/test_to_target.py"
 LOG = "tests/consumer/source/test_log.py"
 ASIDE = "tests/integration/test_quarantine.py"
 FILES = "tests/integration/test_storage_source.py"
-READER = "tests/consumer/cut/test_cut_reader.py"
+PLANNER = "tests/consumer/cut/test_planner.py"
+SCOPE = "tests/consumer/cut/test_cut_scope.py"
 FACTS = "tests/consumer/cut/read/test_facts.py"
 TASK = "tests/consumer/cut/read/test_task.py"
 ROW = "tests/consumer/cut/read/test_table_reader.py"
@@ -80,13 +81,13 @@ CUTS = (
                 "ends are listed before the mark is seen",
                 (
                     (
-                        "cut.cut_reader:Reader.plan",
-                        "    self._drain(base, wait)",
+                        "cut.planner:Planner.plan",
+                        "    self._drain(base, committed_ts, wait)",
                         "    self.listed = self.source.list_patiently(base.positions, PATIENCE)\n"
-                        "    self._drain(base, wait)",
+                        "    self._drain(base, committed_ts, wait)",
                     ),
                     (
-                        "cut.cut_reader:Reader._planned",
+                        "cut.planner:Planner._planned",
                         "self.source.list_patiently(base.positions, PATIENCE)",
                         "self.listed",
                     ),
@@ -102,7 +103,7 @@ CUTS = (
             mutant(
                 "new-partition-from-its-end",
                 "a new partition is read from its end",
-                "cut.cut_reader:Reader._starts",
+                "cut.planner:Planner._starts",
                 "starts.update(dict.fromkeys(new, 0))",
                 "starts.update({name: listing.ends[name] for name in new})",
             ),
@@ -154,10 +155,10 @@ CUTS = (
             mutant(
                 "gaps-are-passed",
                 "a cut is planned although the log has a gap",
-                "cut.cut_reader:Reader._starts",
+                "cut.planner:Planner._starts",
                 "require(gaps_since(base.positions, base.resolved_ts, log, expected))",
                 "pass",
-                f"{READER}::test_no_cut_is_planned_over_a_gap_of_the_log",
+                f"{PLANNER}::test_no_cut_is_planned_over_a_gap_of_the_log",
             ),
             mutant(
                 "truncated-log",
@@ -165,7 +166,7 @@ CUTS = (
                 "source.log:_gaps_of",
                 "elif end < offset:",
                 "elif False:",
-                f"{READER}::test_no_cut_is_planned_over_a_gap_of_the_log",
+                f"{PLANNER}::test_no_cut_is_planned_over_a_gap_of_the_log",
             ),
             mutant(
                 "deleted-partition",
@@ -173,7 +174,7 @@ CUTS = (
                 "source.log:gaps_since",
                 "elif topic_partition in expected:",
                 "elif False:",
-                f"{READER}::test_no_cut_is_planned_over_a_gap_of_the_log",
+                f"{PLANNER}::test_no_cut_is_planned_over_a_gap_of_the_log",
             ),
             mutant(
                 "joins-too-late",
@@ -181,7 +182,7 @@ CUTS = (
                 "source.log:gaps_since",
                 "if (begin := log.begins.get(topic_partition, 0)) > 0:",
                 "if False:",
-                f"{READER}::test_no_cut_is_planned_over_a_gap_of_the_log",
+                f"{PLANNER}::test_no_cut_is_planned_over_a_gap_of_the_log",
             ),
             mutant(
                 "missed-partition",
@@ -245,7 +246,7 @@ DDL = (
                 "a task continues after an unplanned DDL",
                 (
                     (
-                        "cut.cut_reader:Reader._planned",
+                        "cut.planner:Planner._planned",
                         "self.source.read_to(reach, heads, PATIENCE)",
                         "pass",
                     ),
@@ -630,7 +631,7 @@ REFUSALS = (
             mutant(
                 "stale-ddl",
                 "a DDL below R in a new topic counts as a replay although it never ran",
-                "cut.epoch:Epochs._check_stale",
+                "cut.epoch:require_executed",
                 "if not stale:",
                 "if True:",
                 f"{EPOCH}::test_a_ddl_below_r_of_a_new_topic_must_have_been_executed",
@@ -670,10 +671,10 @@ REFUSALS = (
             mutant(
                 "ddl-while-loaded",
                 "a DDL of the table does not wait",
-                "cut.cut_reader:Reader._reach_before_waiting",
+                "cut.cut_scope:CutScope.before_held",
                 "if self.holds(ddl)",
                 "if False",
-                f"{READER}::test_no_cut_goes_past_a_ddl_that_has_to_wait",
+                f"{SCOPE}::test_no_cut_goes_past_a_ddl_that_has_to_wait",
             ),
         ),
     ),
@@ -687,8 +688,8 @@ REFUSALS = (
                 "growth-passes",
                 "the cut before the load does not know the new tables",
                 "commands.load.growing:Growth.grow",
-                "consumer.joining = self.options.filter",
-                "pass",
+                "joining = self.options.filter",
+                "joining = ()",
                 GROWTH,
             ),
             mutant(
@@ -729,7 +730,7 @@ QUARANTINE = (
             mutant(
                 "released-without-ddl",
                 "a release also leaves out its DDL",
-                "cut.cut_reader:Reader.is_of_another_run",
+                "cut.cut_scope:CutScope.is_of_another_run",
                 'return relation(ddl, {self.released}) == "apart"',
                 "return True",
                 f"{ASIDE}::test_a_release_does_the_ddl_that_came_meanwhile[sqlite]",
@@ -737,7 +738,7 @@ QUARANTINE = (
             mutant(
                 "joined-ddl",
                 "a DDL of it and of another table runs",
-                "cut.cut_reader:Reader._before_joined",
+                "cut.cut_scope:CutScope.before_joined",
                 "return first.commit_ts",
                 "return reach",
                 f"{ASIDE}::test_a_ddl_of_it_and_of_something_else_stops_in_its_place"

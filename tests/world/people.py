@@ -365,11 +365,14 @@ class People:
         self._begin_to(load)
 
     @contextmanager
-    def _consumer_of(self, options: Settings) -> Iterator[Consumer]:
+    def _consumer_of(
+        self, options: Settings, *, joining: tuple[str, ...], also_stops: Callable[[], bool]
+    ) -> Iterator[Consumer]:
         """What brings the changefeed to where a load begins."""
         history, process = self._history, self._history.scheduler.current
         assert process is not None
-        consumer = history.consumers[process] = history.consumer(options)
+        consumer = history.consumer(options, joining=joining, also_stops=also_stops)
+        history.consumers[process] = consumer
         try:
             with consumer:
                 yield consumer

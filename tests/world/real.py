@@ -30,7 +30,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 from ticdc_consumer import Consumer, failpoints
 from ticdc_consumer.config.options import Settings
-from ticdc_consumer.cut.cut_reader import SMALL_BYTES
+from ticdc_consumer.cut.sizes import SMALL_BYTES
 from ticdc_consumer.state.schema import CHECKPOINT
 from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.target import Target
@@ -49,8 +49,27 @@ from world.schedule import Fault
 
 PATIENCE = 180.0
 """Seconds until a consumer has reached an R, on whatever machine."""
-STEPS = ["S2", "S3", "S5", "S7", "S8", "S9", "S10", "S11", "S12", "S13", "S14", "S16", "D1", "D2"]
-STEPS_OF = {"killed before COMMIT": ["S13"], "killed after COMMIT": ["S14"], "killed": STEPS}
+STEPS = [
+    "plan",
+    "read",
+    "apply",
+    "begin",
+    "fenced",
+    "delete-rows",
+    "write-rows",
+    "run-ddl",
+    "write-checkpoint",
+    "commit",
+    "committed",
+    "cut-ended",
+    "ddl-statement",
+    "ddl-statement-ran",
+]
+STEPS_OF = {
+    "killed before COMMIT": ["commit"],
+    "killed after COMMIT": ["committed"],
+    "killed": STEPS,
+}
 ENDED_SESSIONS = ("session lost", "server away", "commit lost, done", "commit lost, undone")
 IMPOSSIBLE = ("truncation",)
 """What no client can have a broker do."""
@@ -114,8 +133,8 @@ def _consumed(
         failpoints._hits.clear()
     deadline = time.monotonic() + PATIENCE
     try:
-        with limited(limits), Consumer(options, spark) as consumer:
-            consumer.also_stops = lambda: time.monotonic() > deadline
+        late = Consumer(options, spark, also_stops=lambda: time.monotonic() > deadline)
+        with limited(limits), late as consumer:
             if consumer.resolved_ts <= until:
                 for _ in consumer.epochs(until):
                     pass

@@ -264,8 +264,7 @@ class _Replay:
         from ticdc_consumer.commands.run import Consumer
         from ticdc_consumer.errors import Stop
 
-        consumer = Consumer(scratch)
-        consumer.publishes, consumer.also_stops = False, self.stopped
+        consumer = Consumer(scratch, also_stops=self.stopped, publishes=False)
         with self.watching(lambda: consumer.activity), consumer:
             if not consumer.reaches(until):
                 raise Stop(

@@ -15,11 +15,12 @@ from ticdc_encoder.filters.table import TableFilter
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.cut.apply.counts import Applied
 from ticdc_consumer.cut.apply.step import Step
-from ticdc_consumer.cut.cut_reader import Reader
+from ticdc_consumer.cut.cut_scope import CutScope
 from ticdc_consumer.cut.epoch import CAUGHT_UP, Epochs, Goal
 from ticdc_consumer.cut.layouts import TableLayouts
 from ticdc_consumer.cut.opening import look
 from ticdc_consumer.cut.read.report import OTHERS
+from ticdc_consumer.cut.read_ahead import Preparer
 from ticdc_consumer.cut.reconcile.gathered import Gathered
 from ticdc_consumer.cut.reconcile.net_change import NetChange, NoChange
 from ticdc_consumer.cut.spark.starter import SparkStarter
@@ -98,19 +99,19 @@ class DryRun:
     def __init__(
         self,
         options: Settings,
-        reader: Reader,
+        preparer: Preparer,
         target: Target,
         ledger: Ledger,
         tables: TableLayouts,
         state: Checkpoint,
+        scope: CutScope,
         *,
         sql: bool = False,
     ) -> None:
         """`ledger` is in memory; with `sql`, small cuts have the statements for their rows."""
-        self._reader = reader
         context = DdlContext.of(options, target, ledger, tables.route)
-        self._recorder = Recorder(options, context, reader, sql)
-        self.epochs = Epochs(options, reader, self._recorder, tables, state)
+        self._recorder = Recorder(options, context, sql)
+        self.epochs = Epochs(options, preparer, self._recorder, tables, state, scope)
 
     @property
     def resolved_ts(self) -> int:
@@ -176,6 +177,9 @@ class Recorded:
     statements: list[str] = field(default_factory=list)
     stop: Stop | None = None
 
+    def end_by(self, stop: Stop) -> None:
+        self.stop = stop
+
 
 class Recorder:
     """Records what a cut would do (an `apply.to_target.Applier`)."""
@@ -183,11 +187,12 @@ class Recorder:
     reads_ahead = False
     """What comes next may depend on what this cut has."""
 
-    def __init__(self, options: Settings, context: DdlContext, reader: Reader, sql: bool) -> None:
+    def __init__(self, options: Settings, context: DdlContext, sql: bool) -> None:
         self._options = options
         self._context = context
         self._target = context.target
-        self._reader = reader
+        self.left_out: tuple[str, ...] = ()
+        """Patterns of tables whose rows wait for a DDL of the plan."""
         self._sql = sql
         self._keys: dict[str, dict[bytes, bool]] = {}  # whether they exist after the cuts so far
         self._recorded = Recorded()
@@ -231,7 +236,7 @@ class Recorder:
 
     def apply(self, step: Step, gathered: Gathered) -> Applied:
         change, recorded = gathered.change or NoChange(), self._recorded
-        recorded.waiting = self._waiting(gathered)
+        recorded.waiting.update(self._waiting(gathered))
         for _, rows in change.rows():
             require_holdable(rows)
         if gathered.facts is not None:
@@ -240,11 +245,11 @@ class Recorder:
             self._sum_up(change)
         if self._sql and sum(rows.total for rows in recorded.tables.values()) <= MOST_ROWS_AS_SQL:
             for number, keys in change.deletes():
-                recorded.statements += self._target.shown_deletes(change.layouts[number], keys)
+                recorded.statements.extend(self._target.shown_deletes(change.layouts[number], keys))
             for number, rows in change.rows():
                 layout = change.layouts[number]
-                recorded.statements += self._target.shown_inserts(
-                    layout, rows, self._options.on_drift
+                recorded.statements.extend(
+                    self._target.shown_inserts(layout, rows, self._options.on_drift)
                 )
         step.record_tables(self.ledger)
         self.ledger.add(step.entries)
@@ -252,7 +257,7 @@ class Recorder:
 
     def _waiting(self, gathered: Gathered) -> dict[str, int]:
         """The changes that the options' filter takes, and that wait for a DDL of the plan."""
-        if not self._reader.leave_out:
+        if not self.left_out:
             return {}
         chosen = TableFilter(self._options.filter, self._options.case_sensitive)
         return {
@@ -320,7 +325,8 @@ class Recorder:
             ledger.mark(replace(entry, state="skipped", reason=str(refusal)))
         else:
             note = f"by the statement of {entry.id}"
-            self._recorded.ddls += [planned, *(PlannedDdl(one, note=note) for one in group[1:])]
+            others = [PlannedDdl(one, note=note) for one in group[1:]]
+            self._recorded.ddls.extend([planned, *others])
             for one in group:
                 keep_definition(ledger, one, set_aside=aside)
                 ledger.mark(replace(one, state="done"))
@@ -328,13 +334,13 @@ class Recorder:
     def _stop(self, entry: LedgerEntry, reason: str) -> None:
         self._recorded.ddls.append(PlannedDdl(entry, note=f"would stop: {reason}"))
         name = f"{entry.schema}.{entry.table}"
-        self._recorded.stop = Stop(f"DDL {entry.id} of {name} stops: {reason}")
+        self._recorded.end_by(Stop(f"DDL {entry.id} of {name} stops: {reason}"))
 
     def _translated(self, group: Sequence[LedgerEntry]) -> tuple[PlannedDdl, TargetName | None]:
         """The DDL in the target's dialect, and where it quarantines its table."""
         context, entry = self._context, group[0]
         patterns = {pattern for one in group for pattern in _touched(context, one)}
-        if patterns & set(self._reader.leave_out):
+        if patterns & set(self.left_out):
             note = "its SQL depends on the preceding DDL, and is known once that is done"
             return PlannedDdl(entry, note=note), None
         with attempt.refusals(context.target):
@@ -346,11 +352,11 @@ class Recorder:
                 except (ValuesNotSent, TableNotSent) as refusal:
                     if not self._reads_upstream(refusal):
                         raise
-                    self._reader.leave_out = (*self._reader.leave_out, *sorted(patterns))
+                    self.left_out = (*self.left_out, *sorted(patterns))
                     note = f"the rows are read again from [source] upstream: {refusal}"
                     return PlannedDdl(entry, note=note), None
         if work.statements:
-            self._reader.leave_out = (*self._reader.leave_out, *sorted(patterns))
+            self.left_out = (*self.left_out, *sorted(patterns))
         lost = known_views.note_left_out(self.ledger, work)
         note = "; ".join(f"view {one.schema}.{one.table} would be left out" for one in lost)
         return PlannedDdl(entry, work.statements, note), work.set_aside
@@ -386,14 +392,16 @@ def plan(
         stack.callback(starter.close)
         options = replace(options, apply="net")
         tables = TableLayouts(options, opened.target)
-        reader = Reader.of(options, starter, opened, tables.for_reading)
-        reader.begin_without(opened.store.quarantine.tables())
+        preparer = Preparer.of(options, starter, opened, tables.for_reading)
+        aside = opened.store.quarantine.tables()
+        opened.monitor.begins_without(aside)
+        scope = CutScope(frozenset(table.name for table in aside))
         where = opened.store.where
         tables.fill(LoadNotes(opened.target, options.changefeed).filled())
         ledger = LedgerInMemory(options.changefeed, options.ddl_keep_dropped, where)
         if opened.stored:
             ledger.copy_from(opened.store.ledger)
-        dry = DryRun(options, reader, opened.target, ledger, tables, opened.state, sql=sql)
+        dry = DryRun(options, preparer, opened.target, ledger, tables, opened.state, scope, sql=sql)
         stack.callback(dry.close)
-        last = reader.greatest_mark(opened.state)
+        last = dry.epochs.greatest_mark()
         yield from dry.cuts(last if until == CAUGHT_UP else min(until, last))

@@ -7,10 +7,11 @@ from functools import partial
 
 from ticdc_consumer.config.options import Settings
 from ticdc_consumer.cut.apply.to_target import ToTarget
-from ticdc_consumer.cut.cut_reader import Reader
+from ticdc_consumer.cut.cut_scope import CutScope
 from ticdc_consumer.cut.epoch import IDLE, Epoch, Epochs
 from ticdc_consumer.cut.layouts import TableLayouts
 from ticdc_consumer.cut.opening import Opened, gaps, patiently_read
+from ticdc_consumer.cut.read_ahead import Preparer
 from ticdc_consumer.cut.spark.starter import SparkStarter
 from ticdc_consumer.ddl.quarantined import literal_rule
 from ticdc_consumer.errors import Stop
@@ -55,10 +56,10 @@ def released(options: Settings, opened: Opened, table: str, spark: SparkStarter)
     _require_log(options, opened, waiting, begin)
     firm = replace(options, quarantine=False)
     alone = replace(firm, filter=(literal_rule(*waiting.name),))
-    reader = Reader.of(alone, spark, opened, tables.for_reading)
-    reader.released = waiting.name
+    preparer = Preparer.of(alone, spark, opened, tables.for_reading)
+    scope = CutScope(released=waiting.name)
     applier = ToTarget(firm, opened.target, own_store, tables)
-    with closing(Epochs(alone, reader, applier, tables, begin)) as epochs:
+    with closing(Epochs(alone, preparer, applier, tables, begin, scope)) as epochs:
         while epochs.state.resolved_ts < state.resolved_ts:
             epoch = epochs.next(state.resolved_ts, IDLE)
             if epoch is not None:

@@ -19,10 +19,12 @@ from ticdc_consumer.config.options import Settings
 from ticdc_consumer.config.redact import secrets_of
 from ticdc_consumer.cut.apply.before_commit import BeforeCommit, as_raised
 from ticdc_consumer.cut.apply.to_target import ToTarget
-from ticdc_consumer.cut.cut_reader import Definitions, Reader
+from ticdc_consumer.cut.cut_reader import Definitions
+from ticdc_consumer.cut.cut_scope import CutScope
 from ticdc_consumer.cut.epoch import CAUGHT_UP, IDLE, Epoch, Epochs, Goal
 from ticdc_consumer.cut.layouts import TableLayouts
 from ticdc_consumer.cut.opening import patiently_read, take_over
+from ticdc_consumer.cut.read_ahead import Preparer
 from ticdc_consumer.cut.shared_cuts import Together
 from ticdc_consumer.cut.spark.starter import SparkStarter
 from ticdc_consumer.ddl.by_operator.manual import done_by_operator, run_by_operator
@@ -35,7 +37,7 @@ from ticdc_consumer.status.activity.monitor import Monitor
 from ticdc_consumer.status.activity.recorder import ActivityRecorder
 from ticdc_consumer.status.metrics.exposing import exposed
 from ticdc_consumer.status.standby import wait_for_leader_to_go
-from ticdc_consumer.targets.staging import StagingJob
+from ticdc_consumer.targets.staging import StagingJob, Unneeded
 from ticdc_consumer.targets.watch import watched
 
 if TYPE_CHECKING:
@@ -67,6 +69,10 @@ class Consumer:
         spark: "SparkSession | None" = None,
         registry: "CollectorRegistry | None" = None,
         before_commit: BeforeCommit | None = None,
+        *,
+        joining: tuple[str, ...] = (),
+        also_stops: Callable[[], bool] = lambda: False,
+        publishes: bool = True,
     ) -> None:
         """`registry` of `prometheus_client` gets the metrics, whether or not `[metrics] listen` has
         a port for them (docs/reference/metrics.md).
@@ -74,25 +80,29 @@ class Consumer:
         `before_commit` is called in the transaction of each cut, after its rows and before its
         COMMIT: what it executes is committed with them, or not at all. What it raises rolls the cut
         back, and ends the loop. It is called again if a cut is tried again, and not by `release`.
+
+        `joining` are rules of a wider filter, under which the changefeed is to go on after this
+        consumer: it leaves in the log what their tables need from R on. `also_stops` ends the loop,
+        as `stop` does; it is asked at least once a second. Lag monitors see how far the consumer
+        is if it `publishes`.
         """
         self._before_commit = before_commit
         self.options = options
         self._registry = registry
-        self._spark = SparkStarter(options.spark, f"ticdc {options.changefeed}", spark)
-        self._spark.gives_up = lambda: self._stopping
         self._exit = ExitStack()
-        self._monitor = Monitor(options.changefeed, _release())
-        self._monitor.secrets = secrets_of(options)
-        self._spark.report = self._monitor.has_executors
+        self._monitor = Monitor(options.changefeed, _release(), secrets_of(options))
+        self._spark = SparkStarter(
+            options.spark,
+            f"ticdc {options.changefeed}",
+            spark,
+            gives_up=lambda: self._stopping,
+            report=self._monitor.has_executors,
+        )
         self._recorder = ActivityRecorder(self._monitor, options)
         self._stopping = False
-        self.joining: tuple[str, ...] = ()
-        """Rules of a wider filter, under which the changefeed is to go on after this consumer: it
-        leaves in the log what their tables need from R on."""
-        self.also_stops: Callable[[], bool] = lambda: False
-        """Ends the loop, as `stop` does; asked at least once a second."""
-        self.publishes = True
-        """Whether lag monitors see how far it is."""
+        self._joining = joining
+        self._also_stops = also_stops
+        self._publishes = publishes
 
     def stand_by(self) -> bool:
         """Waits, before the consumer is entered, until no other consumer of the changefeed is
@@ -109,7 +119,7 @@ class Consumer:
             self._opened = stack.enter_context(opening)
             self.target, self.store = self._opened.target, self._opened.store
             stack.enter_context(watched(self.target))
-            self._monitor.asked_at = lambda: self.target.asked_at
+            self._monitor.watches(lambda: self.target.asked_at)
             self._tables = TableLayouts(self.options, self.target)
             with self.store.lease.explaining():
                 learn = partial(self._tables.learn, self.store.ledger)
@@ -154,24 +164,24 @@ class Consumer:
     @cached_property
     def _epochs(self) -> Epochs:
         together = Together.of(self.options, self.target)
-        staging = None
+        staging, unneeded = None, Unneeded()
         if self.options.publish == "staging":
             staging = StagingJob(self.options.target_url, self.options.changefeed)
-        reader = Reader.of(
-            self.options, self._spark, self._opened, self._definitions, together, staging
+        preparer = Preparer.of(
+            self.options, self._spark, self._opened, self._definitions, together, staging, unneeded
         )
-        reader.joining = self.joining
-        reader.begin_without(self._set_aside)
         applier = ToTarget(
             self.options,
             self.target,
             self.store,
             self._tables,
-            reader.unneeded,
+            unneeded,
             self._before_commit,
             repair_beside_run,
         )
-        epochs = Epochs(self.options, reader, applier, self._tables, self._opened.state)
+        set_aside = frozenset(table.name for table in self._set_aside)
+        scope = CutScope(set_aside, joining=self._joining)
+        epochs = Epochs(self.options, preparer, applier, self._tables, self._opened.state, scope)
         self._exit.callback(epochs.close)
         return epochs
 
@@ -239,7 +249,7 @@ class Consumer:
         with self._verifying(goal) as require_no_drift:
             while not self._stopping and (goal is None or self.resolved_ts < goal):
                 self._spark.require()
-                if self.also_stops():
+                if self._also_stops():
                     return
                 require_no_drift()
                 try:
@@ -251,7 +261,7 @@ class Consumer:
                     raise
                 if epoch is not None:
                     yield epoch
-                    failpoints.hit("S15")
+                    failpoints.hit("publish-offsets")
                     self._commit_to_source()
         # What the last cut left pending is still this run's to do.
         if not self._stopping:
@@ -327,7 +337,7 @@ class Consumer:
 
     def _commit_to_source(self) -> None:
         """For lag monitors."""
-        if not self.publishes:
+        if not self._publishes:
             return
         positions = self._epochs.state.positions
         self._opened.source.commit(

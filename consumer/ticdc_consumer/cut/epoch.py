@@ -1,4 +1,54 @@
-"""One cut, from checkpoint to commit: `Epochs` applies what `cut_reader.Reader` has read."""
+"""The life of a cut: `Epochs` has one after the other planned, read and applied.
+
+A cut is the range [R, R') of commit_ts that is applied in one transaction; or, with
+`apply = "transactions"`, in one for each commit_ts, of which the last moves the offsets. Its steps
+have the names of the fail points at which tests kill a run (`failpoints.STEPS`):
+
+    step              what happens                                             where
+    plan              marks and DDL are read from partition 0 of each topic    cut.planner
+    end-chosen        R' is a mark, or just after a DDL below that mark        cut.planner
+    read              the driver or Spark's tasks read the rows of [R, R')     cut.cut_reader
+    decode            a task decodes its part of the partitions                cut.read.task
+    apply             the rows of each key are one net change                  cut.epoch
+    begin             the transaction begins                                   cut.apply.transaction
+    fenced            the checkpoint is locked, and is this consumer's         cut.apply.transaction
+    delete-rows       the deletes of all tables                                cut.apply.transaction
+    write-rows        the rows of all tables                                   cut.apply.transaction
+    run-ddl           DDL run, or are noted in the ledger as pending           ddl.run
+    write-checkpoint  R' and the offsets replace R and those before            state.store
+    commit            COMMIT                                                   cut.apply.transaction
+    committed         the target is at R'; pending DDL run, one by one         ddl.run
+    cut-ended         what no cut needs any more was dropped                   cut.epoch
+    publish-offsets   lag monitors see the offsets; nothing else reads them    commands.run
+
+How a cut goes from one state to another:
+
+    state      what happens                                next
+    idle       no resolved ts above R                      idle
+    idle       a cut is planned                            planned
+    planned    its rows are read                           read
+    planned    a row's schema has not come                 idle, until it has
+    planned    a partition has a DDL that was not planned  idle, to be planned with it
+    planned    Retry                                       planned, up to `[limits] retries` times
+    read       a table has no layout yet                   planned, once it has one
+    read       rows of a table that the cut creates        idle, for a shorter cut
+    read       two different rows of one key, at one ts    stopped
+    read       none of these                               applying
+    applying   Retry, StagedRowsLost                       idle: nothing was applied
+    applying   a DDL cannot share the cut                  idle, for a shorter cut
+    applying   the connection is lost at COMMIT            as the checkpoint says, which is read
+    applying   COMMIT                                      committed
+    committed  its pending DDL are done                    idle, with R' as R
+    any        Stop about one table, which quarantine may  idle, without the table
+               take
+    any        Stop, Unavailable, Fenced                   stopped
+
+A crash is a start from the checkpoint. Before COMMIT the target has R and nothing of the cut: the
+same range is read again. After it, the target has R', and the ledger, which is written in the same
+transaction, has the DDL that are pending: the next start runs them before it plans a cut. While
+one cut is applied, the next is planned and read already (`cut.read_ahead`), for R' as its base; it
+is used only if R' is committed.
+"""
 
 import logging
 import time
@@ -14,10 +64,12 @@ from ticdc_consumer.config.options import Settings
 from ticdc_consumer.cut.apply.counts import Applied, Counts
 from ticdc_consumer.cut.apply.step import Step
 from ticdc_consumer.cut.apply.to_target import Applier
-from ticdc_consumer.cut.cut_reader import Reader, activity_of
+from ticdc_consumer.cut.cut_reader import Knowledge
+from ticdc_consumer.cut.cut_scope import CutScope
 from ticdc_consumer.cut.cuts import Cut
 from ticdc_consumer.cut.layouts import TableLayouts
-from ticdc_consumer.cut.read_ahead import Knowledge, Prepared, Preparer
+from ticdc_consumer.cut.planner import activity_of
+from ticdc_consumer.cut.read_ahead import Prepared, Preparer
 from ticdc_consumer.cut.reconcile.chunks import Clash
 from ticdc_consumer.cut.reconcile.gathered import Gathered
 from ticdc_consumer.cut.shared_cuts import early
@@ -26,9 +78,9 @@ from ticdc_consumer.ddl import numbering
 from ticdc_consumer.ddl import run as ddl
 from ticdc_consumer.errors import Retry, StagedRowsLost, Stop, Unavailable, about
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
-from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.state.ledger import Ledger, LedgerEntry
 from ticdc_consumer.status.activity.activity import LastDdl
-from ticdc_consumer.waiting import back_off
+from ticdc_consumer.waiting import backing_off, retried
 
 logger = logging.getLogger(__name__)
 
@@ -100,20 +152,22 @@ class Epochs:
     def __init__(
         self,
         options: Settings,
-        reader: Reader,
+        preparer: Preparer,
         applier: Applier,
         tables: TableLayouts,
         state: Checkpoint,
+        scope: CutScope | None = None,
     ) -> None:
+        """`scope` is that of the first cut, before the applier says what it leaves out and holds;
+        by default all of the filter."""
         self._options = options
-        self._reader = reader
+        self._preparer = preparer
+        self._planner = preparer.planner
         self._applier = applier
         self._tables = tables
-        self._preparer = Preparer(reader, options.retries)
-        reader.holds = applier.holds
-        self._monitor = reader.monitor
+        self._scope = replace(scope or CutScope(), holds=applier.holds)
+        self._monitor = preparer.planner.monitor
         self._monitor.reached(state.resolved_ts, state.positions)
-        reader.committed_ts = state.resolved_ts
         self._all_done = False
         self._done: Sequence[LedgerEntry] | None = None  # at the start it may be any
         self.state = state
@@ -124,7 +178,7 @@ class Epochs:
     def greatest_mark(self) -> int:
         """The greatest resolved ts that the source has now."""
         self._preparer.wait()  # the reader has one user at a time
-        return self._reader.greatest_mark(self.state)
+        return self._planner.greatest_mark(self.state)
 
     def next(self, until: int | None, wait: float) -> Epoch | None:
         """Applies the next cut, None if none came within `wait` seconds. A table whose rows cannot
@@ -141,12 +195,14 @@ class Epochs:
     def _set_aside(self, error: Stop) -> None:
         """Goes on without the table that the error is about. Raises it if that may not be."""
         name = error.table
-        if name is None or error.ddl is not None or name in self._reader.set_aside:
+        if name is None or error.ddl is not None or name in self._scope.set_aside:
             raise error
         self._preparer.drop()
         self._applier.set_aside(name, self.state, error)
         self._tables.forget(name)
-        self._reader.leave_aside(name, self.state.resolved_ts, str(error))
+        self._scope = replace(self._scope, set_aside=self._scope.set_aside | {name})
+        self._planner.awaits({})
+        self._monitor.sets_aside(name, self.state.resolved_ts, str(error))
         logger.warning(
             "%s is quarantined at R %d: %s",
             ".".join(name),
@@ -177,20 +233,17 @@ class Epochs:
 
     def _patiently(self, attempt: Callable[[], T]) -> T:
         """What `attempt` returns, tried again if the target refused it for a passing reason."""
-        for tried in range(self._options.retries + 1):
-            if tried:
-                back_off(tried)
-            try:
-                if tried:
-                    self._applier.recover()
-                result = attempt()
-                if tried:
-                    self._monitor.recovered()
-                return result
-            except (Retry, StagedRowsLost) as error:
-                cause = error
-                self._monitor.retries(error, "target refused")
-        raise Unavailable(f"the target does not answer: {cause}") from cause
+        try:
+            return retried(
+                attempt,
+                backing_off(self._options.retries),
+                on=(Retry, StagedRowsLost),
+                recover=self._applier.recover,
+                failed=lambda error: self._monitor.retries(error, "target refused"),
+                recovered=self._monitor.recovered,
+            )
+        except (Retry, StagedRowsLost) as cause:
+            raise Unavailable(f"the target does not answer: {cause}") from cause
 
     def run_pending(self) -> list[LedgerEntry]:
         """Runs what a cut, or a crash, left pending, and gives these DDL as they then are in the
@@ -223,7 +276,9 @@ class Epochs:
         if prepared is None:
             return None
         gathered, cut = prepared.gathered, prepared.cut
-        self._check_stale(gathered.report.stale_ddls)
+        require_executed(
+            gathered.report.stale_ddls, self._applier.ledger, self._scope, self.state.resolved_ts
+        )
         if gathered.clash is not None:
             try:
                 self._refuse(cut, gathered, gathered.clash)
@@ -240,31 +295,30 @@ class Epochs:
             with self._monitor.at("applying", f"the cut up to {cut.end}"):
                 applied = self._apply(new, gathered, entries)
         except ddl.Unshared as unshared:
-            self._reader.together.shorten(unshared.number)
+            self._planner.together.shorten(unshared.number)
             return self._next(until, 0.0)
         finally:
             gathered.release()
-        self._reader.together.applied(len(entries))
+        self._planner.together.applied(len(entries))
         prepared.seconds["load"] = time.monotonic() - started
         self.state = new
-        self._reader.committed_ts = new.resolved_ts
         self._report(prepared, applied, spilled)
         stored: Sequence[LedgerEntry] = ()
         if entries:
-            self._reader.schemas.keep(new.schemas)
+            self._planner.schemas.keep(new.schemas)
             started = time.monotonic()
             self._all_done, self._done = False, entries
             stored = self.run_pending()
             prepared.seconds["ddl"] = time.monotonic() - started
         else:
             self._applier.purge(new.resolved_ts)
-        failpoints.hit("S16")
+        failpoints.hit("cut-ended")
         return Epoch.of(prepared, applied, stored)
 
     def _numbered(self, entries: Sequence[LedgerEntry]) -> Sequence[LedgerEntry]:
         """After those that the ledger has of the same commit_ts: a statement of several tables, one
         of which was quarantined."""
-        if self._reader.released is None or not entries:
+        if self._scope.released is None or not entries:
             return entries
         entries_of = Counter(entry.commit_ts for entry in self._applier.ledger.entries())
         return [replace(entry, seq=entry.seq + entries_of[entry.commit_ts]) for entry in entries]
@@ -346,19 +400,20 @@ class Epochs:
             self._preparer.begin(base, until, self._knowledge())
 
     def _knowledge(self) -> Knowledge:
-        return Knowledge(*self._tables.for_tasks())
+        scope = replace(self._scope, left_out=self._applier.left_out)
+        return Knowledge(*self._tables.for_tasks(), scope, self.state.resolved_ts)
 
     def _complete(self, prepared: Prepared, until: int | None) -> Prepared | None:
         """Creates the layouts that the reading missed, and reads again, until none is missing. None
         if rows wait for their schema."""
         while True:
             if shorter := self._before_rows(prepared):
-                if shorter >= self._reader.together.limit:
+                if shorter >= self._planner.together.limit:
                     raise Stop(
                         f"the cut from {prepared.cut.begin} to {prepared.cut.end} has rows of a "
                         "table that it creates, and cannot be shorter: please report it"
                     )
-                self._reader.together.shorten(shorter)
+                self._planner.together.shorten(shorter)
                 prepared.gathered.release()
                 prepared = self._planned_again(until)
                 continue
@@ -401,10 +456,10 @@ class Epochs:
     def _apply(
         self, new: Checkpoint, gathered: Gathered, entries: Sequence[LedgerEntry]
     ) -> Applied:
-        failpoints.hit("S5")
+        failpoints.hit("apply")
         seen, newcomers = self._tables.sightings(), self._tables.newcomers()
         came = gathered.report.waiting
-        waiting = {name: came.get(name, 0) for name in sorted(self._reader.set_aside)}
+        waiting = {name: came.get(name, 0) for name in sorted(self._scope.set_aside)}
         declared = self._tables.declared()
         step = Step(self.state, new, entries, seen, newcomers, waiting, declared=declared)
         applied = self._applier.apply(step, gathered)
@@ -431,14 +486,14 @@ class Epochs:
             mark_time=cut.proof.time,
             positions=self._positions(cut, report.restarts),
             counters=counters,
-            schemas=self._reader.schemas.after(seen.ddl for seen in cut.ddls),
+            schemas=self._planner.schemas.after(seen.ddl for seen in cut.ddls),
         )
 
     def _positions(
         self, cut: Cut, restarts: Mapping[tuple[str, int], int]
     ) -> dict[tuple[str, int], Position]:
         """Where each partition goes on after the cut."""
-        marks = self._reader.source.top
+        marks = self._planner.source.top
         positions = {}
         for topic_partition, restart in restarts.items():
             topic, number = topic_partition
@@ -454,32 +509,34 @@ class Epochs:
             )
         return positions
 
-    def _check_stale(self, stale: Sequence[Ddl]) -> None:
-        if not stale:
-            return
-        known = {(e.commit_ts, e.schema, e.table, e.query) for e in self._applier.ledger.entries()}
-        for one in stale:
-            if self._reader.is_of_another_run(one):
-                continue
-            if (one.commit_ts, one.schema, one.table, one.query) not in known:
-                raise Stop(
-                    f"a new topic has a DDL of {one.schema}.{one.table} with commit_ts "
-                    f"{one.commit_ts}, below the applied {self.state.resolved_ts}, that was "
-                    "never executed here"
-                )
-
     def _refuse(self, cut: Cut, gathered: Gathered, clash: Clash) -> None:
-        self._reader.read_again(self.state, cut, gathered.layouts, self._tables.shapes, clash)
+        knowledge = replace(self._knowledge(), layouts=gathered.layouts)
+        self._preparer.reader.read_again(self.state, cut, knowledge, clash)
         topic_partitions = sorted(cut.ends)
         where = " and ".join(
             "{}[{}] offset {}".format(*topic_partitions[number], offset)
             for number, offset in (clash.first, clash.second)
         )
         layout = gathered.layouts[clash.table]
-        with about((layout.schema, layout.table)):
-            error = Stop(
+        with about((layout.schema, layout.table), clash.commit_ts):
+            raise Stop(
                 f"{layout.name}: two different rows for one key at commit_ts {clash.commit_ts}, "
                 f"at {where}"
             )
-            error.commit_ts = clash.commit_ts
-            raise error
+
+
+def require_executed(
+    stale: Sequence[Ddl], ledger: Ledger, scope: CutScope, resolved_ts: int
+) -> None:
+    """Raises `Stop` for a DDL below R that a new topic brings and the ledger does not have."""
+    if not stale:
+        return
+    known = {(e.commit_ts, e.schema, e.table, e.query) for e in ledger.entries()}
+    for one in stale:
+        if scope.is_of_another_run(one):
+            continue
+        if (one.commit_ts, one.schema, one.table, one.query) not in known:
+            raise Stop(
+                f"a new topic has a DDL of {one.schema}.{one.table} with commit_ts "
+                f"{one.commit_ts}, below the applied {resolved_ts}, that was never executed here"
+            )

@@ -69,17 +69,18 @@ def take_over(
     ):
         where = InTarget.by(options, target)
         monitor = monitor or Monitor(options.changefeed)
-        store = Store(target, options.changefeed, options.ddl_keep_dropped, where, monitor)
-        store.lease.gives_up = gives_up
+        store = Store(
+            target, options.changefeed, options.ddl_keep_dropped, where, monitor, gives_up
+        )
         with _beginning(options.changefeed):
             follow(target, monitor, options.changefeed)
             # Before the start, which would end a load that is under way.
             require_loaded(target, options.changefeed)
-            failpoints.hit("S0")
+            failpoints.hit("take-lease")
             state = store.start(options.takeover_after)
             # To be seen at once: brokers that are slow to answer may take minutes from here on.
             monitor.took_over(store.lease.generation)
-            failpoints.hit("S1")
+            failpoints.hit("lease-taken")
             with store.lease.explaining():
                 require_loaded(target, options.changefeed)
             if state is None:

@@ -1,19 +1,25 @@
 """The next cut, planned and read: at once, or in a thread while the one before is applied."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, field
+from typing import Self
 
-from ticdc_consumer.cut.cut_reader import Reader
+from ticdc_consumer.config.options import Settings
+from ticdc_consumer.cut.cut_reader import CutReader, Definitions, Knowledge
 from ticdc_consumer.cut.cuts import Cut
+from ticdc_consumer.cut.opening import Opened
+from ticdc_consumer.cut.planner import Planner
 from ticdc_consumer.cut.reconcile.gathered import Gathered
+from ticdc_consumer.cut.shared_cuts import Together
+from ticdc_consumer.cut.sizes import Sizes
+from ticdc_consumer.cut.spark.starter import SparkStarter
 from ticdc_consumer.errors import Retry, Stop, Unavailable
-from ticdc_consumer.protocols.shape import TableShapes
 from ticdc_consumer.state.checkpoint import Checkpoint
-from ticdc_consumer.targets.layout import Layout
-from ticdc_consumer.waiting import back_off
+from ticdc_consumer.targets.staging import StagingJob, Unneeded
+from ticdc_consumer.waiting import backing_off, retried
 
 TRIES = 5
 """How often a cut is planned again when readers meet a DDL that the scout had not."""
@@ -45,29 +51,43 @@ class Prepared:
         return sum(counts.replays for counts in self.gathered.report.tables.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Knowledge:
-    """The tables that a cut is read with, as they were when its reading began."""
-
-    layouts: Sequence[Layout]
-    shapes: TableShapes
-
-
 class Preparer:
     """Plans and reads cuts; one is read ahead, if it is asked for."""
 
-    def __init__(self, reader: Reader, retries: int) -> None:
-        self._reader = reader
+    def __init__(self, planner: Planner, reader: CutReader, retries: int) -> None:
+        self.planner = planner
+        self.reader = reader
         self._retries = retries
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="ticdc-read")
         self._future: Future[Prepared | None] | None = None
 
+    @classmethod
+    def of(
+        cls,
+        options: Settings,
+        spark: SparkStarter,
+        opened: Opened,
+        definitions: Callable[[], Definitions],
+        together: Together | None = None,
+        staging: StagingJob | None = None,
+        unneeded: Unneeded | None = None,
+    ) -> Self:
+        """Returns that of a target and a source that were opened."""
+        source, monitor = opened.source, opened.monitor
+        source.schemas.learn(opened.state.schemas.values())
+        sizes = Sizes(options, source)
+        planner = Planner(options, spark, source, sizes, monitor, together)
+        reader = CutReader(
+            options, spark, source, sizes, monitor, planner.ddls, definitions, staging, unneeded
+        )
+        return cls(planner, reader, options.retries)
+
     def close(self) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def begin(self, base: Checkpoint, until: int | None, tables: Knowledge) -> None:
+    def begin(self, base: Checkpoint, until: int | None, knowledge: Knowledge) -> None:
         """Reads the next cut, if there is one already, in a thread of its own."""
-        self._future = self._pool.submit(self.prepare, base, until, 0.0, tables)
+        self._future = self._pool.submit(self.prepare, base, until, 0.0, knowledge)
 
     def take(self) -> Prepared | None:
         """What was read ahead, once; None if nothing was begun, or there was no cut."""
@@ -90,7 +110,7 @@ class Preparer:
             wait_for([self._future])
 
     def prepare(
-        self, base: Checkpoint, until: int | None, wait: float, tables: Knowledge
+        self, base: Checkpoint, until: int | None, wait: float, knowledge: Knowledge
     ) -> Prepared | None:
         """The next cut, None if none came within `wait` seconds, or its rows wait for their schema.
 
@@ -98,11 +118,11 @@ class Preparer:
         """
         for _ in range(TRIES):
             started = time.monotonic()
-            cut = self._reader.plan(base, until, wait)
+            cut = self.planner.plan(base, until, wait, knowledge.scope, knowledge.committed_ts)
             if cut is None:
                 return None
             planned = time.monotonic()
-            gathered = self.gather(base, cut, tables)
+            gathered = self.gather(base, cut, knowledge)
             seconds = {"plan": planned - started, "read": time.monotonic() - planned}
             if gathered.report.unread:
                 return None
@@ -114,17 +134,19 @@ class Preparer:
             "partition, but partition 0 of its topic does not have it"
         )
 
-    def gather(self, base: Checkpoint, cut: Cut, tables: Knowledge) -> Gathered:
+    def gather(self, base: Checkpoint, cut: Cut, knowledge: Knowledge) -> Gathered:
         """The rows of a cut. Raises `Unavailable` after the last try."""
-        for tried in range(self._retries + 1):
-            if tried:
-                back_off(tried)
-            try:
-                gathered = self._reader.read(base, cut, tables.layouts, tables.shapes)
-                if tried:
-                    self._reader.monitor.recovered()
-                return gathered
-            except Retry as error:
-                cause = error
-                self._reader.monitor.retries(error, "read failed")
-        raise Unavailable(f"the cut could not be read: {cause}") from cause
+        monitor = self.reader.monitor
+        try:
+            gathered = retried(
+                lambda: self.reader.read(base, cut, knowledge),
+                backing_off(self._retries),
+                on=Retry,
+                failed=lambda error: monitor.retries(error, "read failed"),
+                recovered=monitor.recovered,
+            )
+        except Retry as cause:
+            raise Unavailable(f"the cut could not be read: {cause}") from cause
+        if gathered.report.unread:
+            self.planner.awaits(gathered.report.unread)
+        return gathered

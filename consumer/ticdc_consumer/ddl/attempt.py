@@ -64,15 +64,15 @@ def attempt(context: DdlContext, entry: LedgerEntry) -> None:
             _wait_for_others(context, entry)
             with refusals(target):
                 work = _run_alone(context, entry)
-            failpoints.hit("D3")
+            failpoints.hit("ddl-mark-done")
         with target.transaction():
             ledger.mark(_finished(context, entry))
             if target.transactional_ddl or work.rows_only:
                 with refusals(target):
                     work = _run(context, entry)
             _note(ledger, entry, work)
-            failpoints.hit("D4")
-        failpoints.hit("D5")
+            failpoints.hit("ddl-commit")
+        failpoints.hit("ddl-committed")
     except Stop as refusal:
         if context.policy.passes(entry, refusal):
             _skip(context, entry, str(refusal))
@@ -90,13 +90,13 @@ def attempt_renames(context: DdlContext, group: Sequence[LedgerEntry]) -> None:
     target, ledger = context.target, context.ledger
     with refusals(target):
         renames.run(context, group)
-    failpoints.hit("D3")
+    failpoints.hit("ddl-mark-done")
     with target.transaction():
         for entry in group:
             ledger.mark(replace(entry, state="done"))
             keep_definition(ledger, entry)
-        failpoints.hit("D4")
-    failpoints.hit("D5")
+        failpoints.hit("ddl-commit")
+    failpoints.hit("ddl-committed")
 
 
 def _wait_for_others(context: DdlContext, entry: LedgerEntry) -> None:
@@ -128,7 +128,7 @@ def _begin(context: DdlContext, entry: LedgerEntry) -> Alteration:
         work = work_of(context, entry)
         if work.statements and not work.rows_only:
             begun.note(context, entry, work)
-    failpoints.hit("D0")
+    failpoints.hit("ddl-begun")
     return work
 
 
@@ -254,9 +254,9 @@ def _run_alone(context: DdlContext, entry: LedgerEntry) -> Alteration:
 
 def _execute(target: Target, work: Alteration) -> None:
     for text in work.statements:
-        failpoints.hit("D1")
+        failpoints.hit("ddl-statement")
         target.run_ddl(text)
-        failpoints.hit("D2")
+        failpoints.hit("ddl-statement-ran")
 
 
 # --- refusals --------------------------------------------------------------------------------

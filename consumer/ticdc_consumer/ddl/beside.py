@@ -111,7 +111,7 @@ class Beside:
                     self._end_pending(load)
                     table = parse_create_table(load.statement, load.name[0])
                     ledger.define(table, "applied" if load.created else "declared")
-        failpoints.hit("B1")
+        failpoints.hit("copies-joined")
 
     def _end_pending(self, load: TableLoad) -> None:
         """Marks as done the ALTER TABLE that waits because TiCDC left the table out until then: the
@@ -181,14 +181,14 @@ class Beside:
                 self._execute(texts)
             for load in loads:
                 self._notes.remove(load.name)
-            failpoints.hit("B4")
-        failpoints.hit("B5")
+            failpoints.hit("copies-swap-commit")
+        failpoints.hit("copies-swapped")
 
     def _execute(self, texts: Iterable[str]) -> None:
         for text in texts:
-            failpoints.hit("B2")
+            failpoints.hit("copies-swap")
             self._target.execute(text).close()
-            failpoints.hit("B3")
+            failpoints.hit("copies-swap-ran")
 
 
 def require_replaceable(context: DdlContext, name: TableName, table: TargetName) -> None:

@@ -73,13 +73,13 @@ def run(context: DdlContext, group: Sequence[LedgerEntry]) -> None:
     if texts is None:
         return
     create, rename = texts
-    failpoints.hit("D1")
+    failpoints.hit("ddl-statement")
     _execute(target, create)
     # After the marker: who overtakes from here on takes it along.
     with target.transaction():
         context.ledger.check()
     _execute(target, rename)
-    failpoints.hit("D2")
+    failpoints.hit("ddl-statement-ran")
 
 
 def _moves(

@@ -18,7 +18,7 @@ from ticdc_consumer.state.reports import Reports
 from ticdc_consumer.state.schema import CHECKPOINT
 from ticdc_consumer.state.upgrade import OwnTables
 from ticdc_consumer.targets.target import Target
-from ticdc_consumer.waiting import sleep, until
+from ticdc_consumer.waiting import every, retried, until
 
 logger = logging.getLogger(__name__)
 
@@ -36,8 +36,15 @@ class Lease:
     """`generation` is 0 until `take` or `begin`."""
 
     def __init__(
-        self, target: Target, changefeed: str, tables: OwnTables, monitor: Reports
+        self,
+        target: Target,
+        changefeed: str,
+        tables: OwnTables,
+        monitor: Reports,
+        gives_up: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`gives_up` says whether a target that does not answer is not to be waited for any
+        longer."""
         self.changefeed = changefeed
         self.generation = 0
         self._target = target
@@ -50,8 +57,7 @@ class Lease:
         self._takeover_after = 30.0
         self._began: tuple[int, str] | None = None
         """The checkpoint's generation when `take` began, and the session that it began in."""
-        self.gives_up: Callable[[], bool] = lambda: False
-        """Whether a target that does not answer is not to be waited for any longer."""
+        self._gives_up = gives_up
 
     def take(self, takeover_after: float, read: Callable[[], T]) -> T | None:
         """Refuses older consumers from here on; gives what `read` finds in the same transaction.
@@ -146,18 +152,22 @@ class Lease:
 
     def _reach(self) -> None:
         warned = -WARNING_INTERVAL
-        while True:
-            try:
-                return self._target.reconnect()
-            except (Away, Retry) as error:
-                self._monitor.retries(error, "target unreachable")
-                if self.gives_up():
-                    raise Away(str(error)) from error
-                if time.monotonic() - warned >= WARNING_INTERVAL:
-                    warned = time.monotonic()
-                    event = {"event": "target_is_unreachable", "reason": str(error)}
-                    logger.warning("waiting for the target: %s", error, extra=event)
-            sleep(PAUSE)
+
+        def failed(error: Exception) -> None:
+            nonlocal warned
+            self._monitor.retries(error, "target unreachable")
+            if self._gives_up():
+                raise Away(str(error)) from error
+            if time.monotonic() - warned >= WARNING_INTERVAL:
+                warned = time.monotonic()
+                event = {"event": "target_is_unreachable", "reason": str(error)}
+                logger.warning("waiting for the target: %s", error, extra=event)
+
+        retried(self._target.reconnect, every(PAUSE), on=(Away, Retry), failed=failed)
+
+    def let_go(self) -> None:
+        """Leaves the changefeed to whoever takes it next."""
+        self.generation = 0
 
     def recover(self) -> None:
         """After a `Retry`: replaces the session if it was lost."""

@@ -33,8 +33,8 @@ class TableStore(Store):
             with self.target.transaction():
                 self.lock(self.goal)
                 self.quarantine.remove(self.table)
-                failpoints.hit("Q3")
-            failpoints.hit("Q4")
+                failpoints.hit("release-commit")
+            failpoints.hit("released")
 
         def happened() -> bool:
             self.reconnect()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ticdc_consumer.errors import Retry, Unavailable, UnknownCommit
 from ticdc_consumer.state.store import Store
-from ticdc_consumer.waiting import back_off
+from ticdc_consumer.waiting import backing_off, retried
 
 
 def until_known(
@@ -20,26 +20,38 @@ def until_known(
     blind. Raises `Unavailable` with the last cause.
     """
     unknown = False
-    cause: Retry | UnknownCommit
-    for attempts in range(retries + 1):
-        try:
-            if attempts and not unknown:
-                store.recover()
-            if unknown and happened():
-                return
-            unknown = False
-            attempt()
-            if attempts:
-                store.monitor.recovered()
+
+    def once() -> None:
+        nonlocal unknown
+        if unknown and happened():
             return
-        except UnknownCommit as error:
-            unknown, cause = True, error
-        except Retry as error:
-            cause = error
-        store.monitor.retries(cause, "commit unknown" if unknown else "target refused")
-        if attempts < retries:
-            back_off(attempts)
-    doubt = (
-        "; whether the last was committed shows when the consumer starts again" if unknown else ""
-    )
-    raise Unavailable(f"the target refused {retries + 1} times, last: {cause}{doubt}") from cause
+        unknown = False
+        attempt()
+
+    def recover() -> None:
+        if not unknown:
+            store.recover()
+
+    def failed(error: Exception) -> None:
+        nonlocal unknown
+        unknown = unknown or isinstance(error, UnknownCommit)
+        store.monitor.retries(error, "commit unknown" if unknown else "target refused")
+
+    try:
+        retried(
+            once,
+            backing_off(retries),
+            on=(Retry, UnknownCommit),
+            recover=recover,
+            failed=failed,
+            recovered=store.monitor.recovered,
+        )
+    except (Retry, UnknownCommit) as cause:
+        doubt = (
+            "; whether the last was committed shows when the consumer starts again"
+            if unknown
+            else ""
+        )
+        raise Unavailable(
+            f"the target refused {retries + 1} times, last: {cause}{doubt}"
+        ) from cause

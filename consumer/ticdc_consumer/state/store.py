@@ -67,14 +67,15 @@ class Store:
         keep_dropped: float = 0.0,
         where: Destinations | None = None,
         monitor: Reports | None = None,
+        gives_up: Callable[[], bool] = lambda: False,
     ) -> None:
         """`where` the tables' rows go; by their own names, if no setting matters. `monitor` takes
-        the reports."""
+        the reports; `gives_up` is the lease's."""
         self.target = target
         self.changefeed = changefeed
         self.tables = OwnTables(target)
         self.monitor: Reports = monitor or Unheard()
-        self.lease = Lease(target, changefeed, self.tables, self.monitor)
+        self.lease = Lease(target, changefeed, self.tables, self.monitor, gives_up)
         self.where = where or InTarget.unrouted(target)
         self.repairs = RepairRequests(target, changefeed)
         self.ledger: Ledger = LedgerInDatabase(

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from ticdc_encoder.errors import TicdcError
 
 from ticdc_consumer.config.options import Settings
-from ticdc_consumer.errors import Retry, Stop, Unavailable, Usage
+from ticdc_consumer.errors import Retry, Sendable, Stop, Unavailable, Usage
 from ticdc_consumer.targets import mysql_protocol
 from ticdc_consumer.targets.mysql_protocol import connect, engine_of
 from ticdc_consumer.upstream.packets import RowPackets
@@ -58,7 +58,7 @@ def reading(url: str, snapshot_ts: int | None = None) -> Iterator["UpstreamSessi
         session.close()
 
 
-class SnapshotRemoved(Stop):
+class SnapshotRemoved(Stop, Sendable):
     """The upstream's garbage collection has passed the snapshot: a newer one must be read."""
 
 

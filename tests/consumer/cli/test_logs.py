@@ -13,7 +13,7 @@ from ticdc_consumer.cli import logs, masking
 from ticdc_consumer.cli.output import print_error
 from ticdc_consumer.errors import Stop
 
-logger = logging.getLogger("ticdc_consumer.cut.cut_reader")
+logger = logging.getLogger("ticdc_consumer.cut.planner")
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +49,7 @@ def test_an_object_has_the_fields_of_its_event(capsys: pytest.CaptureFixture[str
     assert timedelta() <= datetime.now(UTC) - at < timedelta(minutes=1)
     assert first == {
         "level": "debug",
-        "logger": "ticdc_consumer.cut.cut_reader",
+        "logger": "ticdc_consumer.cut.planner",
         "event": "cut",
         "resolved_ts": str(1 << 60),
         **fields,

@@ -3,18 +3,19 @@ reason, where no cut may be read again for it."""
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from random import Random
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from support.world import SQL, make_world
-from support.world_run import Run
-from ticdc_consumer.cut.epoch import Epoch, Epochs
+from support.world_run import Run, logs_of
+from ticdc_consumer.cut.cut_scope import CutScope
+from ticdc_consumer.cut.epoch import Epoch, Epochs, require_executed
 from ticdc_consumer.cut.layouts import TableLayouts
 from ticdc_consumer.errors import Retry, Stop, Unavailable, WaitingDdl
-from ticdc_consumer.state.ledger import LedgerEntry
+from ticdc_consumer.state.ledger import LedgerEntry, LedgerInMemory
 from ticdc_consumer.waiting import at_pace
 from ticdc_encoder.event import Ddl
 
@@ -30,16 +31,14 @@ STALE = [
 
 @pytest.mark.parametrize(("ddl", "stops"), [s[1:] for s in STALE], ids=[s[0] for s in STALE])
 def test_a_ddl_below_r_of_a_new_topic_must_have_been_executed(ddl: Ddl, stops: bool) -> None:
-    epochs = Epochs.__new__(Epochs)
-    parts: Any = epochs
-    parts._applier = SimpleNamespace(ledger=SimpleNamespace(entries=lambda: [KNOWN]))
-    parts._reader = SimpleNamespace(is_of_another_run=lambda one: one.table == "aside")
-    parts.state = SimpleNamespace(resolved_ts=100)
+    ledger = LedgerInMemory("orders")
+    ledger.add([KNOWN])
+    scope = CutScope(frozenset({("shop", "aside")}))
     if not stops:
-        epochs._check_stale([ddl])
+        require_executed([ddl], ledger, scope, 100)
         return
     with pytest.raises(Stop, match=r"commit_ts 4[01], below the applied 100, that was never"):
-        epochs._check_stale([ddl])
+        require_executed([ddl], ledger, scope, 100)
 
 
 @pytest.fixture
@@ -98,12 +97,24 @@ def test_an_epoch_has_its_seconds_in_total_and_by_stage() -> None:
     assert epoch.stages["read"] == 1.0
 
 
-def test_a_ddl_that_waits_sets_no_table_aside() -> None:
-    epochs = Epochs.__new__(Epochs)
-    parts: Any = epochs
-    parts._reader = SimpleNamespace(set_aside={})
-    stop = Stop("a DDL waits")
-    stop.table, stop.ddl = ("shop", "t"), WaitingDdl("7:1", "no such type")
-    with pytest.raises(Stop) as raised:
-        parts._set_aside(stop)
-    assert raised.value is stop
+@pytest.mark.parametrize("waiting", [None, WaitingDdl("7:1", "no such type")])
+def test_a_ddl_that_waits_sets_no_table_aside(
+    run: Run, monkeypatch: pytest.MonkeyPatch, waiting: WaitingDdl | None
+) -> None:
+    run.options = replace(run.options, quarantine=True)
+    stop = Stop("it does not fit")
+    stop.table, stop.ddl = ("shop", "t"), waiting
+
+    def refuse(epochs: Epochs) -> None:
+        raise stop
+
+    epochs = run.start()
+    with logs_of(run.broker), closing(epochs), closing(run.target):
+        while not epochs.state.resolved_ts:
+            epochs.next(None, 0.0)
+        monkeypatch.setattr(Epochs, "run_pending", refuse)
+        with pytest.raises(Stop) as raised:
+            epochs.next(None, 0.0)
+        assert raised.value is stop
+        aside = [table.name for table in run.opened.store.quarantine.tables()]
+    assert aside == ([("shop", "t")] if waiting is None else [])

@@ -198,7 +198,7 @@ def killed_at(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Target]:
     """A target whose consumer dies before the first statement of its DDL."""
 
     def hit(step: str) -> None:
-        if step == "D0":
+        if step == "ddl-begun":
             raise Killed
 
     with opened(url) as target:

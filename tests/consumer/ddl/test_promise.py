@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.ddl_world import make_ddl_world
 from support.world_run import Run
-from ticdc_consumer.cut import cut_reader, cuts, epoch
+from ticdc_consumer.cut import cuts, epoch, planner
 from ticdc_consumer.cut.apply import transaction as apply_step
 from ticdc_consumer.cut.layouts import TableLayouts
 from ticdc_consumer.cut.read import task as read
@@ -110,7 +110,7 @@ def cut_to_the_mark(patch: pytest.MonkeyPatch) -> None:
     ) -> tuple[int, list[SeenDdl]]:
         return reach, [seen for seen in ddls if applied <= seen.ddl.commit_ts < reach]
 
-    patch.setattr(cut_reader, "end_of_cut", to_the_mark)
+    patch.setattr(planner, "end_of_cut", to_the_mark)
 
 
 def cut_before_the_ddl(patch: pytest.MonkeyPatch) -> None:
@@ -123,7 +123,7 @@ def cut_before_the_ddl(patch: pytest.MonkeyPatch) -> None:
         end, together = original(applied + 1, reach, ddls)
         return (max(applied + 1, end - 1), together) if together else (end, together)
 
-    patch.setattr(cut_reader, "end_of_cut", before)
+    patch.setattr(planner, "end_of_cut", before)
 
 
 def as_they_come(patch: pytest.MonkeyPatch) -> None:
@@ -138,7 +138,7 @@ def as_they_come(patch: pytest.MonkeyPatch) -> None:
         at = min(waiting, key=lambda seen: seen.offset).ddl.commit_ts
         return at + 1, [seen for seen in waiting if seen.ddl.commit_ts == at]
 
-    patch.setattr(cut_reader, "end_of_cut", first)
+    patch.setattr(planner, "end_of_cut", first)
 
 
 def replays_run(patch: pytest.MonkeyPatch) -> None:
@@ -154,7 +154,7 @@ def replays_run(patch: pytest.MonkeyPatch) -> None:
         together = [seen for seen in waiting if seen.ddl.commit_ts == least]
         return max(applied, least) + 1, together
 
-    patch.setattr(cut_reader, "end_of_cut", again)
+    patch.setattr(planner, "end_of_cut", again)
 
 
 def every_copy_runs(patch: pytest.MonkeyPatch) -> None:
@@ -206,7 +206,7 @@ def early_rows_are_passed_over(patch: pytest.MonkeyPatch) -> None:
 
 def any_ddl_share_a_cut(patch: pytest.MonkeyPatch) -> None:
     """Not only CREATE TABLEs share a cut."""
-    patch.setattr(cut_reader, "creates", lambda _: True)
+    patch.setattr(planner, "creates", lambda _: True)
 
 
 @pytest.mark.parametrize(

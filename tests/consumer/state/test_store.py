@@ -546,7 +546,7 @@ def test_a_wait_for_a_server_is_told_every_half_minute(
 
         with monkeypatch.context() as away:
             away.setattr(target, "_connect", restarting)
-            away.setattr("ticdc_consumer.state.lease.sleep", slept.append)
+            away.setattr("ticdc_consumer.waiting.sleep", slept.append)
             away.setattr("time.monotonic", lambda: sum(slept))
             assert store.reconnect() == old.resolved_ts
         assert caplog.messages == ["waiting for the target: cannot connect to it"] * 4
@@ -560,9 +560,8 @@ def test_a_consumer_that_is_to_stop_does_not_wait_for_its_server(
         raise Away("cannot connect to it")
 
     with opened(target_url) as target:
-        store = Store(target, CHANGEFEED)
+        store = Store(target, CHANGEFEED, gives_up=lambda: True)
         first(store)
-        store.lease.gives_up = lambda: True
         monkeypatch.setattr(target, "_connect", restarting)
         with pytest.raises(Away, match="cannot connect to it"):
             store.reconnect()

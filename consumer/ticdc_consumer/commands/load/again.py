@@ -34,7 +34,7 @@ from ticdc_consumer.upstream.origin import FromUpstream
 from ticdc_consumer.upstream.session import UpstreamSession, reading, upstream_url
 from ticdc_consumer.upstream.snapshot import CATCH_UP, advising, pinned, require_kept
 from ticdc_consumer.upstream.tables import Defined, defined, names
-from ticdc_consumer.waiting import back_off, sleep
+from ticdc_consumer.waiting import backing_off, retried, sleep
 
 PAUSE = 0.15
 """Seconds between two chunks: cuts, which wait for the same lock, come in between."""
@@ -62,9 +62,7 @@ def load_again(
     If `[tables] filter` takes more tables than before, they are these; a `consumer` applies what
     comes before them. Raises `Stop` before anything is done for a table that cannot be loaded so.
     """
-    with _opened(options, tables) as again:
-        again.consumer = consumer
-        again.report, again.stopped = report, stopped
+    with _opened(options, tables, consumer, report, stopped) as again:
         return again.load()
 
 
@@ -75,7 +73,13 @@ def give_up(options: Settings, tables: Sequence[str]) -> None:
 
 
 @contextmanager
-def _opened(options: Settings, tables: Sequence[str]) -> Iterator["_Again"]:
+def _opened(
+    options: Settings,
+    tables: Sequence[str],
+    consumer: ConsumerOf | None = None,
+    report: Report = lambda progress: None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Iterator["_Again"]:
     opening = open_target(
         options.target_url, write_source=options.write_source, changefeed=options.changefeed
     )
@@ -83,7 +87,7 @@ def _opened(options: Settings, tables: Sequence[str]) -> Iterator["_Again"]:
     with closing(opening) as target:
         try:
             with target.errors():
-                yield _Again(options, target, tables)
+                yield _Again(options, target, tables, consumer, report, stopped)
         except (Retry, UnknownCommit) as error:
             raise Unavailable(
                 f"{error}; continue with: ticdc-consumer load CONFIG{command}"
@@ -100,7 +104,16 @@ def _upstream_url(options: Settings) -> str:
 
 
 class _Again:
-    def __init__(self, options: Settings, target: Target, tables: Sequence[str]) -> None:
+    def __init__(
+        self,
+        options: Settings,
+        target: Target,
+        tables: Sequence[str],
+        consumer: ConsumerOf | None,
+        report: Report,
+        stopped: Callable[[], bool],
+    ) -> None:
+        """`consumer` is needed only to load."""
         self._options, self._target = options, target
         self._labels = sorted(set(tables))
         self._store = Store(
@@ -113,9 +126,7 @@ class _Again:
         self._url = _upstream_url(options)
         self._origin = FromUpstream(self._url)
         self._holder = _Holder(options, self._context(), self._store)
-        self.report: Report = lambda progress: None
-        self.stopped: Callable[[], bool] = lambda: False
-        self.consumer: ConsumerOf | None = None
+        self._consumer, self._report, self._stopped = consumer, report, stopped
         self._grew = False
 
     def load(self) -> int | None:
@@ -142,10 +153,10 @@ class _Again:
         before = filter_before(state.scope_text, self._options) if state is not None else None
         if state is None or not state.resolved_ts or before is None:
             return True
-        assert self.consumer is not None  # of every load
-        growth = Growth(self._options, self._store, self._url, before, self._labels, self.consumer)
+        assert self._consumer is not None  # of every load
+        growth = Growth(self._options, self._store, self._url, before, self._labels, self._consumer)
         with self._holder.letting_go():
-            self._grew = growth.grow(self.stopped)
+            self._grew = growth.grow(self._stopped)
         if loads := self._notes.beside():
             self._labels = sorted(".".join(load.name) for load in loads)
         return self._grew
@@ -167,7 +178,7 @@ class _Again:
         """Waits until the lease's holder has done its part with tables of these states. Whether it
         has, and not `stopped`."""
         while any(load.state in states for load in self._notes.beside()):
-            if self.stopped():
+            if self._stopped():
                 return False
             self._holder.wait()
         return True
@@ -188,16 +199,13 @@ class _Again:
 
     def _try(self, attempt: Callable[[], None]) -> None:
         """Whatever was done shows, and is not done again."""
-        for attempts in range(self._options.retries):
-            try:
-                attempt()
-            except (Retry, UnknownCommit):
-                back_off(attempts)
-                with suppress(TicdcError):
-                    self._target.reconnect()
-            else:
-                return
-        attempt()
+
+        def reconnect() -> None:
+            with suppress(TicdcError):
+                self._target.reconnect()
+
+        pauses = backing_off(self._options.retries)
+        retried(attempt, pauses, on=(Retry, UnknownCommit), recover=reconnect)
 
     # --- the beginning -------------------------------------------------------------------------
 
@@ -233,7 +241,7 @@ class _Again:
                     self._notes.begin(resolved_ts - 1, loads)
 
         self._try(begin)
-        failpoints.hit("A1")
+        failpoints.hit("reload-begun")
 
     def _defined(self, session: UpstreamSession) -> Iterator[Defined]:
         upstream = {".".join(name): name for name in names(session, self._options)}
@@ -303,7 +311,7 @@ class _Again:
         for load in self._notes.beside():
             if load.state == "create":
                 self._try(partial(self._create_one, load))
-                failpoints.hit("A2")
+                failpoints.hit("reload-created")
 
     def _creation(self, load: TableLoad) -> Sequence[str]:
         """The statements that make the table to be filled."""
@@ -344,7 +352,7 @@ class _Again:
         next_report = 0.0
         with closing(Copier(self._job())) as copier:
             for name, number in pending:
-                if self.stopped():
+                if self._stopped():
                     return None
                 copier.copy(name, number)
                 if time.monotonic() >= next_report:
@@ -353,7 +361,7 @@ class _Again:
                 sleep(PAUSE)
         self._look()
         self._try(partial(self._reach, "whole"))
-        failpoints.hit("A3")
+        failpoints.hit("reload-filled")
         if not self._wait_while("whole"):
             return None
         if self._notes.beside():
@@ -387,7 +395,7 @@ class _Again:
 
     def _look(self) -> None:
         if (progress := self._notes.progress()) is not None:
-            self.report(progress)
+            self._report(progress)
 
     def _reach(self, state: TableState) -> None:
         """Asks the lease's holder for the rest."""
@@ -439,6 +447,6 @@ class _Holder:
             yield
         finally:
             self._own = max(self._own, self._store.lease.generation)
-            self._store.lease.generation = 0
+            self._store.lease.let_go()
             with suppress(TicdcError):
                 self._store.target.reconnect()

@@ -18,7 +18,7 @@ from ticdc_consumer.targets import encoders, open_target
 from ticdc_consumer.targets.layout import Layout, TableName
 from ticdc_consumer.targets.target import Target
 from ticdc_consumer.upstream.origin import ChunkReader, Origin
-from ticdc_consumer.waiting import back_off
+from ticdc_consumer.waiting import backing_off, retried
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +55,24 @@ class Copier:
 
     def copy(self, name: TableName, number: int) -> int:
         """Loads a chunk, unless another client has; returns the rows."""
-        for attempts in range(self._job.retries + 1):
-            try:
-                return self._copy(name, number)
-            except (Retry, UnknownCommit) as error:
-                # Whether a lost COMMIT happened is in the chunk's note, which is read first.
-                cause = error
-                with suppress(TicdcError):
-                    self.close()
-            if attempts < self._job.retries:
-                back_off(attempts)
-        raise Unavailable(
-            f"{'.'.join(name)}: a chunk could not be loaded in {self._job.retries + 1} tries, "
-            f"last: {cause}; continue with: ticdc-consumer load CONFIG"
-        ) from cause
+        try:
+            # Whether a lost COMMIT happened is in the chunk's note, which is read first.
+            return retried(
+                lambda: self._copy(name, number),
+                backing_off(self._job.retries),
+                on=(Retry, UnknownCommit),
+                failed=self._close_failed,
+            )
+        except (Retry, UnknownCommit) as cause:
+            raise Unavailable(
+                f"{'.'.join(name)}: a chunk could not be loaded in {self._job.retries + 1} tries, "
+                f"last: {cause}; continue with: ticdc-consumer load CONFIG"
+            ) from cause
+
+    def _close_failed(self, error: Exception) -> None:
+        """The next try has sessions of its own."""
+        with suppress(TicdcError):
+            self.close()
 
     def _copy(self, name: TableName, number: int) -> int:
         job, target, reader = self._job, self._in_target(), self._of_origin()
@@ -91,10 +95,10 @@ class Copier:
                         target.delete(layout, encode_keys(layout, keys).cast(pa.binary()))
                     target.insert(layout, payloads, "stop")
                     rows += len(payloads)
-                    failpoints.hit("L1")
+                    failpoints.hit("chunk-rows-written")
             notes.loaded(name, number, rows)
-            failpoints.hit("L2")
-        failpoints.hit("L3")
+            failpoints.hit("chunk-commit")
+        failpoints.hit("chunk-committed")
         return rows
 
     def _in_target(self) -> Target:

@@ -239,7 +239,7 @@ class LoadTables:
         with naming(of), self.context.target.errors():
             for statement in statements:
                 self.context.target.run_ddl(statement)
-                failpoints.hit("L6")
+                failpoints.hit("load-statement-ran")
 
 
 _CREATE_SCHEMA, _CREATE_TABLE = 1, 3

@@ -36,9 +36,6 @@ from ticdc_consumer.upstream.tables import Defined, defined, names
 class Applies(Protocol):
     """A `Consumer`, as far as it is used here."""
 
-    joining: tuple[str, ...]
-    also_stops: Callable[[], bool]
-
     @property
     def store(self) -> Store: ...
 
@@ -48,7 +45,12 @@ class Applies(Protocol):
     def epochs(self, until: int) -> Iterator[object]: ...
 
 
-ConsumerOf = Callable[[Settings], AbstractContextManager[Applies]]
+class ConsumerOf(Protocol):
+    """The class `Consumer`, as far as it is used here."""
+
+    def __call__(
+        self, options: Settings, *, joining: tuple[str, ...], also_stops: Callable[[], bool]
+    ) -> AbstractContextManager[Applies]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +72,19 @@ class Growth:
         Raises `Stop` before anything is done if a table that it takes is not among those to be
         loaded, or cannot be, or if it takes less than before.
         """
-        with self.consumer(replace(self.options, filter=self.before)) as consumer:
+        before = replace(self.options, filter=self.before)
+        joining = self.options.filter
+        with self.consumer(before, joining=joining, also_stops=stopped) as consumer:
             with reading(self.url) as session:
                 now = current_ts(session)
             with reading(self.url, now) as session:
                 tables = self._tables(session)
-            consumer.joining = self.options.filter
-            consumer.also_stops = stopped
             for _ in consumer.epochs(now + 1):
                 pass
             if consumer.resolved_ts != now + 1:
                 return False
             generation = consumer.store.lease.generation
-        failpoints.hit("G1")
+        failpoints.hit("growth-at-r")
         state = self.store.start(self.options.takeover_after)
         if state is None or state.generation != generation + 1:
             raise Fenced(
@@ -90,7 +92,7 @@ class Growth:
             )
         with self.store.lease.explaining():
             self._begin(now, tables)
-        failpoints.hit("G3")
+        failpoints.hit("growth-begun")
         return True
 
     # --- which tables --------------------------------------------------------------------------
@@ -181,7 +183,7 @@ class Growth:
                     if context.ledger.entry(entry.order) is None:
                         context.ledger.add([entry])
                         keep_definition(context.ledger, entry)
-                failpoints.hit("G2")
+                failpoints.hit("growth-committed")
 
         until_known(self.store, self.options.retries, begin, happened=lambda: False)
 

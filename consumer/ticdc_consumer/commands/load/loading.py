@@ -44,7 +44,7 @@ from ticdc_consumer.upstream.session import reading, upstream_url
 from ticdc_consumer.upstream.snapshot import NEWER, advising
 from ticdc_consumer.upstream.strangers import warn_of_strangers
 from ticdc_consumer.upstream.tables import Defined
-from ticdc_consumer.waiting import back_off
+from ticdc_consumer.waiting import backing_off, retried
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -85,11 +85,11 @@ def load(
     with (
         closing(opening) as target,
         closing(open_source(options)) as source,
-        closing(SparkStarter(options.spark, f"ticdc load {options.changefeed}", spark)) as starter,
+        closing(
+            SparkStarter(options.spark, f"ticdc load {options.changefeed}", spark, stopped)
+        ) as starter,
     ):
-        starter.gives_up = stopped
-        loader = _Loader(options, target, source, starter)
-        loader.report, loader.stopped = report, stopped
+        loader = _Loader(options, target, source, starter, report, stopped)
         try:
             return loader.load(at, replace_rows)
         except (Retry, UnknownCommit) as error:
@@ -98,15 +98,20 @@ def load(
 
 class _Loader:
     def __init__(
-        self, options: Settings, target: Target, source: Source, spark: SparkStarter
+        self,
+        options: Settings,
+        target: Target,
+        source: Source,
+        spark: SparkStarter,
+        report: Report,
+        stopped: Callable[[], bool],
     ) -> None:
         self._options, self._target, self._source, self._spark = options, target, source, spark
         where = InTarget.by(options, target)
         self._store = Store(target, options.changefeed, options.ddl_keep_dropped, where)
         self._notes = LoadNotes(target, options.changefeed)
         self._origin = origin_of(options)
-        self.report: Report = lambda progress: None
-        self.stopped: Callable[[], bool] = lambda: False
+        self._report, self._stopped = report, stopped
 
     def load(self, at: int | None, replace_rows: bool) -> int | None:
         # Before the start, which would end a consumer that runs.
@@ -210,7 +215,7 @@ class _Loader:
                 entry = of_target.entry(snapshot_ts, table.name)
                 self._try(partial(of_target.begin, self._notes, table, entry))
         self._copy_rows(snapshot_ts, of_target)
-        if self.stopped():
+        if self._stopped():
             return False
         for table in self._notes.tables():
             if table.state == "rows":
@@ -220,23 +225,23 @@ class _Loader:
 
     def _copy_rows(self, snapshot_ts: int, of_target: LoadTables) -> None:
         """Loads all chunks, unless `stopped`; those that a failure of Spark left, too."""
-        job: CopyJob | None = None
-        for attempts in range(self._options.retries + 1):
+        if not self._notes.pending() or self._stopped():
+            return
+        job = self._job(snapshot_ts, of_target)
+
+        def copy_pending() -> None:
             pending = self._notes.pending()
-            if not pending or self.stopped():
+            if not pending or self._stopped():
                 return
-            job = job or self._job(snapshot_ts, of_target)
-            try:
-                if self._target.several_writers and self._is_large(pending):
-                    self._copy_on_spark(job, pending)
-                else:
-                    self._copy_here(job, pending)
-                return
-            except Retry as error:
-                cause = error
-            if attempts < self._options.retries:
-                back_off(attempts)
-        raise Unavailable(f"{cause}; continue with: ticdc-consumer load CONFIG") from cause
+            if self._target.several_writers and self._is_large(pending):
+                self._copy_on_spark(job, pending)
+            else:
+                self._copy_here(job, pending)
+
+        try:
+            retried(copy_pending, backing_off(self._options.retries), on=Retry)
+        except Retry as cause:
+            raise Unavailable(f"{cause}; continue with: ticdc-consumer load CONFIG") from cause
 
     def _is_large(self, pending: list[tuple[TableName, int]]) -> bool:
         """Whether Spark is worth its start. Many chunks of small tables are little work."""
@@ -260,7 +265,7 @@ class _Loader:
         next_report = 0.0
         with closing(Copier(job)) as copier:
             for name, number in pending:
-                if self.stopped():
+                if self._stopped():
                     return
                 copier.copy(name, number)
                 if time.monotonic() >= next_report:
@@ -277,12 +282,12 @@ class _Loader:
             try:
                 while not wait([copied], LOOK).done:
                     self._look()
-                    if self.stopped():
+                    if self._stopped():
                         break
             finally:
                 if not copied.done():
                     spark.sparkContext.cancelAllJobs()
-            if not self.stopped():
+            if not self._stopped():
                 copied.result()
         self._look()
 
@@ -294,7 +299,7 @@ class _Loader:
                 self._store.check_generation()
             progress = self._notes.progress()
             if progress is not None:
-                self.report(progress)
+                self._report(progress)
 
         self._try(look)
 
@@ -306,9 +311,9 @@ class _Loader:
 
     def _finish(self, state: Checkpoint, snapshot_ts: int) -> int:
         """Sets R, and removes the notes of the load."""
-        failpoints.hit("L4")
+        failpoints.hit("load-set-r")
         loaded = first_checkpoint(replace(self._options, from_ts=snapshot_ts), self._source)
         loaded = replace(loaded, counters=state.counters)
         self._store.begin_again(state, loaded, self._notes.end)
-        failpoints.hit("L5")
+        failpoints.hit("load-ended")
         return loaded.resolved_ts

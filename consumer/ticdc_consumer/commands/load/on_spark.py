@@ -15,9 +15,8 @@ from ticdc_encoder.errors import TicdcError
 from ticdc_consumer.commands.load.copying import Copier, CopyJob
 from ticdc_consumer.cut.spark.session import cores, failures
 from ticdc_consumer.cut.spark.worker import in_workers
-from ticdc_consumer.errors import Stop, Unavailable
+from ticdc_consumer.errors import received
 from ticdc_consumer.targets.layout import TableName
-from ticdc_consumer.upstream.session import SnapshotRemoved
 
 TASKS_PER_CORE = 8
 """Tasks that one core runs one after the other, about: a few, so that all cores end together; not
@@ -70,11 +69,6 @@ def _copied(copier: Copier, name: TableName, number: int) -> int:
 
 
 _FAILED = re.compile(r"TaskFailed: (\{.*\})\s*$", re.M)
-_KINDS: dict[str, type[TicdcError]] = {
-    "Unavailable": Unavailable,
-    "Away": Unavailable,
-    "SnapshotRemoved": SnapshotRemoved,
-}
 
 
 def _of_task(error: TicdcError) -> TicdcError | None:
@@ -83,6 +77,6 @@ def _of_task(error: TicdcError) -> TicdcError | None:
     while cause is not None:
         if match := _FAILED.search(str(cause)):
             failed = json.loads(match[1])
-            return _KINDS.get(failed["kind"], Stop)(failed["text"])
+            return received(failed["kind"], failed["text"])
         cause = cause.__cause__
     return None

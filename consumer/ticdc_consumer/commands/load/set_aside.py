@@ -81,8 +81,8 @@ class _OneTable:
                 self._note(tables, table_state)
                 rows = self._replace(tables)
                 self._store.quarantine.remove(self._waiting)
-                failpoints.hit("Q3")
-            failpoints.hit("Q4")
+                failpoints.hit("release-commit")
+            failpoints.hit("released")
 
         def happened() -> bool:
             self._store.reconnect()

@@ -53,7 +53,7 @@ def _apply(
             if store.repairs.state(request.number) is None:
                 store.repairs.add(request)
             repair.write(store.target, store.repairs, state.resolved_ts)
-        failpoints.hit("R4")
+        failpoints.hit("repair-committed")
 
     def happened() -> bool:
         store.reconnect()

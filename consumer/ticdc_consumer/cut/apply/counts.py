@@ -16,6 +16,12 @@ class Counts:
     cleared: int = 0
     missing: int = 0
 
+    def add(self, deleted: int = 0, upserted: int = 0, cleared: int = 0, missing: int = 0) -> None:
+        self.deleted += deleted
+        self.upserted += upserted
+        self.cleared += cleared
+        self.missing += missing
+
 
 @dataclass(slots=True)
 class Applied:
@@ -33,7 +39,4 @@ class Applied:
     def add(self, other: "Applied") -> None:
         for name, more in other.tables.items():
             counts = self.tables.setdefault(name, Counts())
-            counts.deleted += more.deleted
-            counts.upserted += more.upserted
-            counts.cleared += more.cleared
-            counts.missing += more.missing
+            counts.add(more.deleted, more.upserted, more.cleared, more.missing)

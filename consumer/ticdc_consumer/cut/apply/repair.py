@@ -45,7 +45,7 @@ class Repair:
         """Makes room for the cut's rows, and then for its own."""
         for table, keys in self._pieces("keys"):
             target.delete(table.layout, keys)
-        failpoints.hit("R1")
+        failpoints.hit("repair-deleted")
 
     def write(self, target: Target, requests: RepairRequests, resolved_ts: int) -> None:
         """After the rows of the cut that ends at `resolved_ts`; notes what was done. What another
@@ -53,12 +53,12 @@ class Repair:
         self.delete(target)
         for table, rows in self._pieces("rows"):
             target.insert(table.layout, rows, "overwrite")
-        failpoints.hit("R2")
+        failpoints.hit("repair-written")
         if self.put_off:
             requests.put_off(self.number, self.reason)
         else:
             requests.done(self.number, resolved_ts, self.rows, self.reason)
-        failpoints.hit("R3")
+        failpoints.hit("repair-noted")
 
     def _pieces(self, of: str) -> Iterator[tuple[RepairedTable, pa.BinaryArray]]:
         for table in self.tables:

@@ -49,6 +49,10 @@ class Applier(Protocol):
     def reads_ahead(self) -> bool:
         """Whether the next cut may be read before this one is applied."""
 
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Patterns of tables whose rows are not to be read."""
+
     def recover(self) -> None:
         """After a `Retry`: replaces the session if it is gone. Raises `Fenced`, `Retry`."""
 
@@ -76,6 +80,7 @@ class ToTarget:
     """Applies cuts to the target."""
 
     reads_ahead = True
+    left_out = ()
 
     def __init__(
         self,
@@ -172,8 +177,8 @@ class ToTarget:
             with store.target.transaction():
                 store.lock(state)
                 store.quarantine.add(table)
-                failpoints.hit("Q1")
-            failpoints.hit("Q2")
+                failpoints.hit("quarantine-commit")
+            failpoints.hit("quarantined")
 
         def happened() -> bool:
             store.reconnect()
@@ -195,7 +200,7 @@ class ToTarget:
 
     def purge(self, resolved_ts: int) -> None:
         self._unneeded.drop(self._context.target)
-        failpoints.hit("P5")
+        failpoints.hit("stages-dropped")
         for one in over(self._dropped, self.ledger.keep_dropped, resolved_ts):
             self._purge(one)
             self._dropped = self.ledger.dropped()

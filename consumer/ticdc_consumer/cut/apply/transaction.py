@@ -54,9 +54,9 @@ def _apply(
         applied.tables.clear()
         _complete(target, change)
         with target.transaction():
-            failpoints.hit("S7")
+            failpoints.hit("begin")
             store.lock(step.old)
-            failpoints.hit("S8")
+            failpoints.hit("fenced")
             if step.repair is not None:
                 step.repair.delete(target)
             _write(target, change, options, applied, step)
@@ -64,13 +64,13 @@ def _apply(
                 step.repair.write(target, store.repairs, step.new.resolved_ts)
             step.record_tables(context.ledger)
             store.quarantine.count(step.waiting)
-            failpoints.hit("S11")
+            failpoints.hit("run-ddl")
             ddl.run_in_cut(context, step.entries)
-            failpoints.hit("S12")
+            failpoints.hit("write-checkpoint")
             store.write(step.old, step.new)
             _call(step, applied, store, target)
-            failpoints.hit("S13")
-        failpoints.hit("S14")
+            failpoints.hit("commit")
+        failpoints.hit("committed")
 
     until_known(
         store,
@@ -97,34 +97,34 @@ def _write(
     themselves, so only a stale row of the same cut can be in their way. The same to copies, of
     which nothing is counted: they hold a part of the upstream's rows, and no others."""
     for table, keys in change.deletes():
-        failpoints.hit("S9")
+        failpoints.hit("delete-rows")
         layout, *copies = step.with_copy(change.layouts[table])
         with _writing(target, layout):
             counts = applied.of(layout)
             for copy in copies:
                 target.delete(copy, keys)
             if layout.key:
-                counts.deleted += target.delete(layout, keys)
+                counts.add(deleted=target.delete(layout, keys))
             else:
                 _delete_rows(target, layout, keys, options, counts)
     for table, rows in change.rows():
-        failpoints.hit("S10")
+        failpoints.hit("write-rows")
         layout, *copies = step.with_copy(change.layouts[table])
         with _writing(target, layout):
             counts = applied.of(layout)
             for copy in copies:
                 target.insert(copy, rows, "stop")
-            counts.cleared += target.insert(layout, rows, options.on_drift)
-            counts.upserted += len(rows)
+            cleared = target.insert(layout, rows, options.on_drift)
+            counts.add(upserted=len(rows), cleared=cleared)
     for staged in change.staged:
-        failpoints.hit("P4")
+        failpoints.hit("stage-publish")
         layout, *copies = step.with_copy(change.layouts[staged.table])
         with _writing(target, layout):
             counts = applied.of(layout)
             for copy in copies:
                 target.publish(copy, staged.name, "stop")
-            counts.cleared += target.publish(layout, staged.name, options.on_drift)
-            counts.upserted += staged.count
+            cleared = target.publish(layout, staged.name, options.on_drift)
+            counts.add(upserted=staged.count, cleared=cleared)
 
 
 @contextmanager
@@ -157,7 +157,7 @@ def _complete(target: Target, change: NetChange) -> None:
     what is there now is there in the transaction that follows."""
     if not change.staged:
         return
-    failpoints.hit("P3")
+    failpoints.hit("stages-complete")
     names = [staged.name for staged in change.staged]
     missing = set(names) - set(target.staging_tables(STAGING_TABLE))
     for staged in change.staged:
@@ -180,8 +180,7 @@ def _delete_rows(
             "has drifted, or a DELETE was sent twice, which cannot be recognised in a table "
             f"without a key; {LOAD_ANEW}"
         )
-    counts.deleted += deleted
-    counts.missing += missing
+    counts.add(deleted=deleted, missing=missing)
 
 
 def apply_groups(

@@ -54,11 +54,11 @@ class Stager:
     def _stage(self, layout: Layout, facts: pa.RecordBatch) -> pa.RecordBatch:
         present = pc.and_(facts["present"], pc.fill_null(is_holdable(facts["row"]), False))
         number = secrets.randbits(62)
-        failpoints.hit("P1")
+        failpoints.hit("stage-create")
         target = self._target()
         with about((layout.schema, layout.table)):
             target.stage(layout, self._job.name(number), facts["row"].filter(present))
-        failpoints.hit("P2")
+        failpoints.hit("stage-filled")
         stage = pc.if_else(present, number, pa.scalar(None, pa.int64()))
         columns = dict(zip(SCHEMA.names, facts.columns, strict=True))
         columns["row"] = pc.if_else(present, pa.scalar(None, pa.binary()), facts["row"])

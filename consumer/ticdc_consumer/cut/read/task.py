@@ -14,6 +14,7 @@ import pyarrow as pa
 from ticdc_encoder.errors import TicdcError, WireError
 from ticdc_encoder.event import Ddl, Event, Resolved, Row, RowChange
 from ticdc_encoder.filters.table import TableFilter
+from ticdc_encoder.formats.registry import RegistryError
 from ticdc_encoder.formats.simple import Waiting
 
 from ticdc_consumer import failpoints
@@ -28,7 +29,7 @@ from ticdc_consumer.cut.read.report import NO_LAYOUT, Report, TableCounts, pack
 from ticdc_consumer.cut.read.staging import staged
 from ticdc_consumer.cut.read.table_reader import TableReader
 from ticdc_consumer.cut.read.time_zone import Zone
-from ticdc_consumer.errors import Stop, fault
+from ticdc_consumer.errors import RegistryAway, Stop, fault
 from ticdc_consumer.protocols import decoder, zone_of_rows
 from ticdc_consumer.protocols.protocol import check_ts, located, partition_text
 from ticdc_consumer.source.ddl_filter import wants
@@ -443,7 +444,7 @@ def read(
         yield pack(failed)
         return
     begun(reading.share)
-    failpoints.hit("S4")
+    failpoints.hit("decode")
     # Hundreds of thousands of tuples that no cycle holds: the collector would only walk over them.
     collects = gc.isenabled()
     gc.disable()
@@ -465,7 +466,8 @@ def _report(report: Report, error: Exception, read: Iterable[PartitionProgress] 
         for progress in read:
             where = partition_text(*progress.topic_partition)
             ours.add_note(f"after reading {where} to offset {progress.position}")
-    report.error = type(ours).__name__, str(ours)
+    kind = RegistryAway if isinstance(ours, RegistryError) else type(ours)
+    report.error = kind.__name__, str(ours)
     report.error_table, report.error_ts = ours.table, ours.commit_ts
 
 

@@ -7,7 +7,6 @@ from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from ticdc_encoder.errors import TicdcError
 
 from ticdc_consumer.cut.read.facts import REPORT
 from ticdc_consumer.cut.read.job import ReadJob
@@ -22,19 +21,7 @@ from ticdc_consumer.cut.reconcile.net_change import (
     folded_steps,
     staged_rows,
 )
-from ticdc_consumer.errors import (
-    ClaimCheckAway,
-    Denied,
-    Fenced,
-    Full,
-    Locked,
-    RegistryAway,
-    Retry,
-    SourceAway,
-    Stop,
-    Unavailable,
-    UserRefused,
-)
+from ticdc_consumer.errors import received
 from ticdc_consumer.source.marks import Span
 from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.staging import Unneeded
@@ -131,23 +118,12 @@ def keyless(job: ReadJob, tables: Iterable[int]) -> tuple[int, ...]:
     return tuple(number for number in tables if not job.layouts[number].key)
 
 
-_KINDS = (
-    *(Unavailable, SourceAway, UserRefused, Full, Fenced),
-    *(Retry, Locked, RegistryAway, ClaimCheckAway, Denied),
-)
-_ERRORS: dict[str, type[TicdcError]] = {
-    **{kind.__name__: kind for kind in _KINDS},
-    "RegistryError": RegistryAway,
-}
-
-
 def merge(reports: Iterable[Report]) -> Report:
     """One report of all tasks. Raises the error that the first of them reported."""
     merged = Report()
     for report in reports:
         if report.error is not None:
-            kind, words = report.error
-            error = _ERRORS.get(kind, Stop)(words)
+            error = received(*report.error)
             error.table, error.commit_ts = report.error_table, report.error_ts
             raise error
         for partition, restart in report.restarts.items():

@@ -24,8 +24,15 @@ class SparkStarter:
     is there from the beginning, and goes on after the end."""
 
     def __init__(
-        self, settings: Mapping[str, str], app_name: str, running: "SparkSession | None" = None
+        self,
+        settings: Mapping[str, str],
+        app_name: str,
+        running: "SparkSession | None" = None,
+        gives_up: Callable[[], bool] = lambda: False,
+        report: "ExecutorReport" = lambda count, lost, waits: None,
     ) -> None:
+        """`gives_up` says whether a user need not wait any longer, for a start or for a cluster's
+        executors; `report` takes what is known of these, every second."""
         self._settings = settings
         self._app_name = app_name
         self._running = running
@@ -36,10 +43,8 @@ class SparkStarter:
         self._watch: ExecutorWatch | None = None
         self._closing = False
         self._announced = False
-        self.gives_up: Callable[[], bool] = lambda: False
-        """Whether a user need not wait any longer, for a start or for a cluster's executors."""
-        self.report: ExecutorReport = lambda count, lost, waits: None
-        """Takes what is known of a cluster's executors, every second."""
+        self._gives_up = gives_up
+        self._report = report
 
     @property
     def begun(self) -> bool:
@@ -88,7 +93,7 @@ class SparkStarter:
         if self._started is None:
             self._started = self._threads.submit(self._start)
         while not wait([self._started], PAUSE).done:
-            if self.gives_up():
+            if self._gives_up():
                 raise Away("Spark still starts")
         spark = self._started.result()
         if self.gave_up:
@@ -124,9 +129,7 @@ class SparkStarter:
         from ticdc_consumer.cut.spark.session import session
 
         spark = session(self._settings, self._app_name)
-        self._watch = ExecutorWatch(
-            spark, lambda: self._closing or self.gives_up(), lambda *known: self.report(*known)
-        )
+        self._watch = ExecutorWatch(spark, lambda: self._closing or self._gives_up(), self._report)
         return spark
 
     def _warm_up(self, started: "Future[SparkSession]") -> None:

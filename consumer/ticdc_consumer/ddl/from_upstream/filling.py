@@ -51,9 +51,9 @@ def execute(context: DdlContext, texts: Iterable[str]) -> None:
     for text in texts:
         with context.target.transaction():
             context.ledger.check()
-        failpoints.hit("D1")
+        failpoints.hit("ddl-statement")
         context.target.execute(text).close()
-        failpoints.hit("D2")
+        failpoints.hit("ddl-statement-ran")
 
 
 def snapshot_of(context: DdlContext, entry: LedgerEntry) -> AbstractContextManager[Snapshot]:
@@ -70,7 +70,7 @@ def fill(context: DdlContext, snapshot: Snapshot, table: TargetName) -> int:
         with context.target.transaction():
             context.ledger.check()
             rows += _insert(context, layout, chunk)
-            failpoints.hit("F1")
+            failpoints.hit("refill-commit")
     return rows
 
 

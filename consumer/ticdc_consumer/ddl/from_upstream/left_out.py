@@ -37,9 +37,9 @@ def in_transaction(context: DdlContext, entry: LedgerEntry, refusal: TableNotSen
     with _snapshot(context, entry, refusal) as snapshot:
         work = translate.creation(context, snapshot.table)
         for text in work.statements:
-            failpoints.hit("D1")
+            failpoints.hit("ddl-statement")
             context.target.execute(text).close()
-            failpoints.hit("D2")
+            failpoints.hit("ddl-statement-ran")
         filling.fill_in_transaction(context, snapshot, located)
     return Alteration(work.statements, created=snapshot.table)
 

@@ -45,9 +45,9 @@ def in_transaction(context: DdlContext, entry: LedgerEntry) -> Alteration:
         target.execute(f"DELETE FROM {target.quote(*table)}").close()  # noqa: S608
         work = translate.work(context, entry)
         for text in work.statements:
-            failpoints.hit("D1")
+            failpoints.hit("ddl-statement")
             target.execute(text).close()
-            failpoints.hit("D2")
+            failpoints.hit("ddl-statement-ran")
         read = filling.fill_in_transaction(context, snapshot, table)
     _require_as_many(altered, entry, rows, read)
     return work

@@ -69,7 +69,10 @@ class _Entered:
 class Monitor:
     """What one consumer is at."""
 
-    def __init__(self, changefeed: str = "", release: str = "") -> None:
+    def __init__(
+        self, changefeed: str = "", release: str = "", secrets: frozenset[str] = frozenset()
+    ) -> None:
+        """`secrets` are masked in every error and reason."""
         self._changefeed, self._release = changefeed, release
         self._started = time.time()
         self._base = _Entered("starting", "", self._started)
@@ -110,8 +113,7 @@ class Monitor:
         self.writer = ""
         self.resolved_ts = 0
         self.unwritten = ""
-        self.secrets: frozenset[str] = frozenset()
-        """Masked in every error and reason."""
+        self._secrets = secrets
 
     # --- what steps report ---------------------------------------------------------------------
 
@@ -132,6 +134,27 @@ class Monitor:
     def overtook(self, who: str) -> None:
         """Another consumer was at work when this one began."""
         self._takeover = Takeover(who, time.time())
+
+    def watches(self, asked_at: Callable[[], float | None]) -> None:
+        """`asked_at` gives when what the target has not answered was asked of it, by
+        `time.monotonic`."""
+        self.asked_at = asked_at
+
+    def has_repair(self, *, waits: bool) -> None:
+        """Whether rows that differ may wait to be put right."""
+        self.repair_waits = waits
+
+    def writes_by(self, session: str) -> None:
+        """The recorder's session of the target."""
+        self.writer = session
+
+    def blocked_by(self, blockers: tuple[Blocker, ...]) -> None:
+        """The sessions of the target that hold what this consumer's waits for."""
+        self.blockers = blockers
+
+    def wrote(self, unwritten: str = "") -> None:
+        """The target has what the consumer is at, unless this is why it has not."""
+        self.unwritten = unwritten
 
     def waiting(
         self,
@@ -439,7 +462,7 @@ class Monitor:
         return Trouble(_kinds(error), self._masked(text), time.time(), code)
 
     def _masked(self, text: str) -> str:
-        return redact(text, self.secrets)
+        return redact(text, self._secrets)
 
 
 def _rank(entered: _Entered) -> int:

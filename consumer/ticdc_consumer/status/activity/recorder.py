@@ -68,14 +68,14 @@ class ActivityRecorder:
         try:
             if self._target is None:
                 self._target = self._open()
-                self._monitor.writer = self._target.session_id()
-            self._monitor.blockers = self._blockers(self._target)
+                self._monitor.writes_by(self._target.session_id())
+            self._monitor.blocked_by(self._blockers(self._target))
             write(self._target, self._monitor.look())
-            self._monitor.unwritten = ""
+            self._monitor.wrote()
             self._look_for_repairs(self._target)
         except Exception as error:  # noqa: BLE001
             self._close()
-            self._monitor.unwritten = (
+            self._monitor.wrote(
                 str(error) if isinstance(error, TicdcError) else type(error).__name__
             )
             # What ends a run may be the same, and is reported as its error.
@@ -92,7 +92,7 @@ class ActivityRecorder:
     def _look_for_repairs(self, target: Target) -> None:
         """Here, so that no cut has to."""
         if self._monitor.generation and RepairRequests(target, self._options.changefeed).waits():
-            self._monitor.repair_waits = True
+            self._monitor.has_repair(waits=True)
 
     def _blockers(self, target: Target) -> tuple[Blocker, ...]:
         """Of the consumer's session; between two tries for a lock, those that were seen last."""

@@ -217,7 +217,7 @@ def child(url: str, failpoint: str) -> Iterator[subprocess.Popen[bytes]]:
         yield process
 
 
-@pytest.mark.parametrize("step", ["S12", "in the call", "S13", "S14"])
+@pytest.mark.parametrize("step", ["write-checkpoint", "in the call", "commit", "committed"])
 def test_a_killed_process_leaves_both_or_neither(target_url: str, step: str) -> None:
     with opened(target_url) as target:
         with_audit(target)
@@ -226,7 +226,7 @@ def test_a_killed_process_leaves_both_or_neither(target_url: str, step: str) -> 
         assert process.wait() == -signal.SIGKILL
     with opened(target_url) as target:
         here = open_bank(target)
-        done = step == "S14"
+        done = step == "committed"
         assert accounts(target) == (AFTER if done else BEFORE)
         assert audited(target_url) == ([(100, 200)] if done else [])
         if not done:

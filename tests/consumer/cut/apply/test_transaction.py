@@ -172,7 +172,20 @@ def test_a_crash_at_any_statement_leaves_the_old_state(target_url: str) -> None:
         assert stands_at(target_url) == expected
 
 
-@pytest.mark.parametrize("step", ["S7", "S8", "S9", "S9:2", "S10", "S10:2", "S11", "S12", "S13"])
+@pytest.mark.parametrize(
+    "step",
+    [
+        "begin",
+        "fenced",
+        "delete-rows",
+        "delete-rows:2",
+        "write-rows",
+        "write-rows:2",
+        "run-ddl",
+        "write-checkpoint",
+        "commit",
+    ],
+)
 def test_a_failpoint_before_the_commit_leaves_the_old_state(
     target_url: str, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -205,7 +218,7 @@ def child(url: str, failpoint: str) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-@pytest.mark.parametrize("step", ["S8", "S12", "S13", "S14"])
+@pytest.mark.parametrize("step", ["fenced", "write-checkpoint", "commit", "committed"])
 def test_a_killed_process_leaves_the_old_state_until_the_commit(target_url: str, step: str) -> None:
     with opened(target_url) as target:
         bank(target)
@@ -214,11 +227,11 @@ def test_a_killed_process_leaves_the_old_state_until_the_commit(target_url: str,
         assert process.returncode == -signal.SIGKILL
     with opened(target_url) as target:
         here = open_bank(target)
-        assert here.old.resolved_ts == (200 if step == "S14" else 100)
-        assert accounts(target) == (AFTER if step == "S14" else BEFORE)
+        assert here.old.resolved_ts == (200 if step == "committed" else 100)
+        assert accounts(target) == (AFTER if step == "committed" else BEFORE)
 
 
-@pytest.mark.parametrize("step", ["S8", "S12", "S14"])
+@pytest.mark.parametrize("step", ["fenced", "write-checkpoint", "committed"])
 def test_a_stopped_process_is_overtaken_and_dies_of_it(server_url: str, step: str) -> None:
     with opened(server_url) as target:
         bank(target)
@@ -232,7 +245,7 @@ def test_a_stopped_process_is_overtaken_and_dies_of_it(server_url: str, step: st
             assert stands_at(server_url)[0] == AFTER
             process.send_signal(signal.SIGCONT)
             _, err = process.communicate()
-            if step == "S14":
+            if step == "committed":
                 assert process.returncode == 0  # it had committed, and does nothing more
             else:
                 assert process.returncode == 4
@@ -243,7 +256,7 @@ def test_a_stopped_process_is_overtaken_and_dies_of_it(server_url: str, step: st
 def test_a_process_stopped_in_its_transaction_keeps_the_file(sqlite_url: str) -> None:
     with opened(sqlite_url) as target:
         bank(target)
-    with child(sqlite_url, "S12:stop") as process:
+    with child(sqlite_url, "write-checkpoint:stop") as process:
         os.waitpid(process.pid, os.WUNTRACED)
         with opened(sqlite_url) as target:
             with pytest.raises(Unavailable, match=r"target\.db"):
@@ -398,7 +411,7 @@ def test_a_crash_between_groups_goes_on_from_the_last(
     sqlite_url: str, hit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(failpoints, "_hits", Counter())
-    monkeypatch.setenv("TICDC_FAILPOINT", f"S13:raise:{hit}")
+    monkeypatch.setenv("TICDC_FAILPOINT", f"commit:raise:{hit}")
     with opened(sqlite_url) as target:
         here = bank(target)
         new = replace(here.new, mark_time=77)

@@ -9,10 +9,14 @@ from support import brokers
 from support.local_spark import LocalFrame, LocalSpark
 from support.torture_topics import Feed, inserted
 from ticdc_consumer import config
-from ticdc_consumer.cut.cut_reader import Reader
+from ticdc_consumer.cut.cut_reader import CutReader, Knowledge
+from ticdc_consumer.cut.cut_scope import CutScope
+from ticdc_consumer.cut.planner import Planner
+from ticdc_consumer.cut.sizes import Sizes
 from ticdc_consumer.cut.spark.starter import SparkStarter
 from ticdc_consumer.source.kafka.source import KafkaSource
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
+from ticdc_consumer.status.activity.monitor import Monitor
 
 SECRETS = {
     "target.url": "postgresql+psycopg://app@host/db",
@@ -70,16 +74,19 @@ def test_tasks_are_sent_no_secret_that_they_do_not_need(
         }
     )
     source, spark = KafkaSource.connect(options), PicklingSpark(2)
-    reader = Reader(options, SparkStarter({}, "private", cast("SparkSession", spark)), source)
+    starter = SparkStarter({}, "private", cast("SparkSession", spark))
+    sizes, monitor = Sizes(options, source), Monitor()
+    planner = Planner(options, starter, source, sizes, monitor)
+    reader = CutReader(options, starter, source, sizes, monitor, planner.ddls)
     listing = source.list()
     base = Checkpoint.first(
         options,
         0,
         {(t, n): Position(t, listing.topic_ids[t], n, 0) for t, n in listing.ends},
     )
-    cut = reader.plan(base, None, 10.0)
+    cut = planner.plan(base, None, 10.0, CutScope(), 0)
     assert cut is not None
-    report = reader.read(base, cut, (), {}).report
+    report = reader.read(base, cut, Knowledge((), {}, CutScope(), 0)).report
     source.close()
     assert [*report.missing] == [("shop", "items")]
     secrets = {part for value in SECRETS.values() for part in value.replace("@", ":").split(":")}

@@ -7,13 +7,19 @@ import pytest
 from support.both_paths import job_of, options_for
 from ticdc_consumer.cut.read.report import Report, TableCounts
 from ticdc_consumer.cut.reconcile.gathered import merge, stages_of
-from ticdc_consumer.errors import Denied, Full, Locked, Stop
+from ticdc_consumer.errors import Away, Denied, Full, Locked, Stop
 from ticdc_consumer.targets.staging import StagingJob
 from ticdc_encoder.errors import TicdcError
 from ticdc_encoder.event import Ddl
 from ticdc_encoder.sql.parser import parse_create_table
 
-REPORTED = [("Locked", Locked), ("Full", Full), ("Denied", Denied), ("WireError", Stop)]
+REPORTED = [
+    ("Locked", Locked),
+    ("Full", Full),
+    ("Denied", Denied),
+    ("Away", Away),
+    ("WireError", Stop),
+]
 
 
 @pytest.mark.parametrize(("name", "kind"), REPORTED)

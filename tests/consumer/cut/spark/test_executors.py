@@ -104,7 +104,7 @@ class Changefeed:
         return self.run.rows("SELECT id, name FROM items ORDER BY id")
 
 
-STOPPED_TASKS = {"spark__executorEnv.TICDC_FAILPOINT": "S4:stop"}
+STOPPED_TASKS = {"spark__executorEnv.TICDC_FAILPOINT": "decode:stop"}
 
 
 def await_progress(feed: Changefeed, running: Cluster, driver: Driver) -> None:
@@ -145,7 +145,7 @@ def test_a_cut_whose_executors_die_during_its_apply_ends_exactly(
     two_workers: Cluster,
 ) -> None:
     feed = Changefeed(mock_kafka, tmp_path, capsys, two_workers, **SPILLED, target__apply=way)
-    driver = feed.run.driver("S10:stop:2", until=str(ts(3000)), spark=True)
+    driver = feed.run.driver("write-rows:stop:2", until=str(ts(3000)), spark=True)
     try:
         driver.wait_until_stopped(PATIENCE)
         two_workers.kill_executors(2)

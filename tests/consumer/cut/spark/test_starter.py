@@ -38,7 +38,8 @@ class World:
         self.session = Session()
         monkeypatch.setattr(spark_session, "session", self._start)
         monkeypatch.setattr(spark_session, "warm_up", self._warm_up)
-        self.starter = SparkStarter({}, "test")
+        self.to_stop = False
+        self.starter = SparkStarter({}, "test", gives_up=lambda: self.to_stop)
 
     def _start(self, settings: Any, name: str) -> Session:
         assert self.go.wait(10)
@@ -124,7 +125,7 @@ def test_a_start_that_failed_is_raised(world: World, use: Callable[[SparkStarter
 
 
 def test_who_is_to_stop_does_not_wait_and_the_end_does(world: World) -> None:
-    world.starter.gives_up = lambda: True
+    world.to_stop = True
     with pytest.raises(Away):
         world.starter.session("to test")
     threading.Timer(0.1, world.go.set).start()

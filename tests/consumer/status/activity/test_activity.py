@@ -152,8 +152,7 @@ def test_waiting_lasts_since_it_began() -> None:
 
 
 def test_an_error_has_no_secret_and_no_row() -> None:
-    monitor = Monitor()
-    monitor.secrets = frozenset({"canary"})
+    monitor = Monitor(secrets=frozenset({"canary"}))
     monitor.stopped(Stop("no access for canary"))
     assert monitor.look().error == replace(monitor.look().error, text="no access for ***")  # type: ignore[type-var]
     monitor.stopped(ValueError("row 4711"))

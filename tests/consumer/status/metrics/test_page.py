@@ -226,8 +226,7 @@ def test_nothing_is_loaded_from_elsewhere() -> None:
 
 
 def test_no_secret_is_on_the_page() -> None:
-    monitor = Monitor("orders")
-    monitor.secrets = frozenset({"canary"})
+    monitor = Monitor("orders", secrets=frozenset({"canary"}))
     monitor.waits_for_operator([WaitingDdl("7:1", "no access for canary")])
     monitor.ran_ddls(["done"], 0.0, LastDdl("7:1", "DROP VIEW v", "done", "by canary", 0.0))
     monitor.retries(Unavailable("canary is refused"), "target unreachable")

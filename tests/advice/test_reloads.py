@@ -53,6 +53,19 @@ def cascade(scene: Scene) -> str:
 
 CASES = [
     Case(
+        "a table whose CREATE TABLE waits is created by the run, and loaded then",
+        [
+            *BEGUN,
+            target("CREATE VIEW u AS SELECT 1 AS id"),
+            upstream(U, "INSERT INTO u VALUES (1)"),
+            types("run CONFIG"),
+            target("DROP VIEW u"),
+            types("load CONFIG --table {schema}.u"),
+        ],
+        "; start the consumer, which runs it, then load the table",
+        [types("run CONFIG"), types_again("load CONFIG --table {schema}.u")],
+    ),
+    Case(
         "a load of another table is not finished: it goes on",
         [*BOTH, killed(RELOAD, "reload-created"), CHANGE, types("load CONFIG --table {schema}.u")],
         "…: a load is not finished: continue it first: ticdc-consumer load CONFIG …; or give it "

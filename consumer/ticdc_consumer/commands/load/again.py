@@ -19,10 +19,13 @@ from ticdc_consumer.config.options import Settings
 from ticdc_consumer.cut.layouts import TableLayouts
 from ticdc_consumer.ddl.beside import Beside, copy_name, require_replaceable
 from ticdc_consumer.ddl.context import DdlContext
+from ticdc_consumer.ddl.kinds import kind_of, names_of
+from ticdc_consumer.ddl.names import understood
 from ticdc_consumer.errors import Fenced, Retry, Stop, Unavailable, UnknownCommit, Usage
 from ticdc_consumer.protocols import protocol_of
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.state.destinations import InTarget
+from ticdc_consumer.state.known_tables import lower
 from ticdc_consumer.state.loading import LoadNotes, LoadProgress, TableLoad, TableState
 from ticdc_consumer.state.scope import filter_before
 from ticdc_consumer.state.store import Store
@@ -269,10 +272,26 @@ class _Again:
             )
         located = context.locate(each.name)
         if self._target.describe(*located) is None:
+            self._require_not_awaited(each.name)
             self._require_creatable(each, located)
         else:
             self._layout(each)
             require_replaceable(context, each.name, located)
+
+    def _require_not_awaited(self, name: TableName) -> None:
+        """No pending DDL makes the table: rows that came after that DDL would be in the copy, and
+        not in the table that it made."""
+        known = self._store.ledger.known().destinations
+        for entry in self._store.ledger.pending():
+            statement = understood(entry.query, entry.schema)
+            named = () if statement is None else names_of(statement).tables
+            if statement is None or lower(name) not in map(lower, named):
+                continue
+            if kind_of(statement).creates or any(n in known for n in named if n != name):
+                raise Stop(
+                    f"{'.'.join(name)}: a DDL that makes this table waits: {entry.id}, "
+                    f"{entry.short_query}; start the consumer, which runs it, then load the table"
+                )
 
     def _require_creatable(self, each: Defined, located: TargetName) -> None:
         """As for a table that the filter newly takes."""

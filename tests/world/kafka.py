@@ -351,6 +351,9 @@ class _Answer:
             raise KafkaException(KafkaError(self._error))
         return self._value
 
+    def exception(self) -> KafkaException | None:
+        return None if self._error is None else KafkaException(KafkaError(self._error))
+
 
 class Admin:
     """Stands for the AdminClient."""

@@ -2,7 +2,7 @@
 place. `ddl.beside` has the half that is done by whoever holds the lease, and the proof."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -344,24 +344,24 @@ class _Again:
 
     def _create_one(self, load: TableLoad) -> None:
         target = self._target
-        texts = self._creation(load)
         assert load.beside is not None
         if not target.transactional_ddl:
-            for text in texts:
-                target.execute(text).close()
+            self._execute(self._creation(load))
         try:
             with target.transaction():
                 locked_ts(self._store)
-                if target.transactional_ddl:
-                    for text in texts:
-                        target.execute(text).close()
                 if self._notes.state(load.name) == "create":
+                    if target.transactional_ddl:
+                        self._execute(self._creation(load))
                     self._notes.reached(load.name, "asked")
         except Stop:
             if not target.transactional_ddl:
-                for text in target.drop_table(*load.beside):
-                    target.execute(text).close()
+                self._execute(target.drop_table(*load.beside))
             raise
+
+    def _execute(self, texts: Iterable[str]) -> None:
+        for text in texts:
+            self._target.execute(text).close()
 
     # --- the rows ------------------------------------------------------------------------------
 

@@ -181,7 +181,7 @@ def list_to_json(changefeeds: Sequence[ChangefeedStatus]) -> str:
                 "resolved_ts": str(each.resolved_ts),
                 "lag_seconds": round(each.lag_seconds, 3),
                 "pending_ddl": each.pending,
-                "set_aside": each.set_aside,
+                "quarantined": each.set_aside,
                 "consumer": consumer_json(each.activity),
             }
             for each in changefeeds

@@ -337,7 +337,7 @@ class Recorder:
         self._recorded.end_by(Stop(f"DDL {entry.id} of {name} stops: {reason}"))
 
     def _translated(self, group: Sequence[LedgerEntry]) -> tuple[PlannedDdl, TargetName | None]:
-        """The DDL in the target's dialect, and where it quarantines its table."""
+        """The DDL in the target's dialect, and where it keeps its dropped table."""
         context, entry = self._context, group[0]
         patterns = {pattern for one in group for pattern in _touched(context, one)}
         if patterns & set(self.left_out):

@@ -141,10 +141,10 @@ class Ledger(Protocol):
         """The dropped tables that are still stored, the oldest first."""
 
     def add_dropped(self, table: DroppedTable) -> None:
-        """Notes a table that was quarantined."""
+        """Notes a dropped table that is kept."""
 
     def remove_dropped(self, table: DroppedTable) -> None:
-        """Notes that a table is quarantined no more. Raises `Fenced` if another consumer took
+        """Notes that a dropped table is kept no longer. Raises `Fenced` if another consumer took
         over."""
 
     def writes(self) -> int:

@@ -9,6 +9,7 @@ from functools import partial
 
 import sqlalchemy as sa
 from ticdc_encoder.errors import TicdcError
+from ticdc_encoder.sql.statements import RecoverTable
 
 from ticdc_consumer import failpoints
 from ticdc_consumer.commands.load.copying import Copier, CopyJob, locked_ts
@@ -281,13 +282,17 @@ class _Again:
     def _require_not_awaited(self, name: TableName) -> None:
         """No pending DDL makes the table: rows that came after that DDL would be in the copy, and
         not in the table that it made."""
-        known = self._store.ledger.known().destinations
+        known = set(map(lower, self._store.ledger.known().destinations))
         for entry in self._store.ledger.pending():
             statement = understood(entry.query, entry.schema)
-            named = () if statement is None else names_of(statement).tables
-            if statement is None or lower(name) not in map(lower, named):
+            if statement is None:
                 continue
-            if kind_of(statement).creates or any(n in known for n in named if n != name):
+            others = set(map(lower, names_of(statement).tables))
+            if lower(name) not in others:
+                continue
+            others.remove(lower(name))
+            makes = kind_of(statement).creates or isinstance(statement, RecoverTable)
+            if makes or others & known:
                 raise Stop(
                     f"{'.'.join(name)}: a DDL that makes this table waits: {entry.id}, "
                     f"{entry.short_query}; start the consumer, which runs it, then load the table"

@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from ticdc_torture.process import PATIENCE, ConsumerProcess
 
@@ -102,8 +103,8 @@ def main() -> int:
 
     real = consumer.Consumer
 
-    def with_spark(options: Settings) -> consumer.Consumer:
-        return real(options, LocalSpark(2))  # type: ignore[arg-type]
+    def with_spark(options: Settings, **more: Any) -> consumer.Consumer:
+        return real(options, LocalSpark(2), **more)  # type: ignore[arg-type]
 
     staging.LEAST_ROWS = 1
     consumer.Consumer = with_spark  # type: ignore[assignment,misc]

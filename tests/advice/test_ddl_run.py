@@ -60,7 +60,7 @@ CASES = [
         IN_ITS_PLACE,
         [
             in_place("CREATE TABLE other (id INT)"),
-            hears("hold another w than upstream's"),
+            hears("have another w than the upstream's rows"),
             target("DROP TABLE IF EXISTS other"),
             in_place(RIGHT),
         ],

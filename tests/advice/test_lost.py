@@ -73,7 +73,7 @@ def new_topic(scene: Scene) -> None:
 
 def trusts_if_none_is_found(scene: Scene) -> None:
     """As the message says: by its query of the upstream."""
-    found = re.search(r"finds no row there: (SELECT .*), trust", scene.said)
+    found = re.search(r"finds no row there: (SELECT .*), confirm that", scene.said)
     assert found, scene.said
     if not scene.tidb.execute(found[1]):
         scene.set(target__rules="calendar-dates")

@@ -112,7 +112,7 @@ CASES = [
             types("run CONFIG"),
         ],
         "give them the name of their upstream table, for example by: …; then start again",
-        [runs_what_is_said("as by: ", "; then start again"), types("run CONFIG")],
+        [runs_what_is_said("for example by: ", "; then start again"), types("run CONFIG")],
         ends="verified",
         on=("sqlite",),
     ),

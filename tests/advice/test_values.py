@@ -26,7 +26,7 @@ def altered_elsewhere(scene: Scene) -> None:
 
 def runs_what_is_suggested(scene: Scene) -> None:
     """In the place of the DDL, from FILE."""
-    found = re.search(r"perhaps by: (.*?) \(this may ", scene.said, re.DOTALL)
+    found = re.search(r"perhaps by: (.*?) \(rows may ", scene.said, re.DOTALL)
     assert found, scene.said
     scene.types_in_place(found[1])
 

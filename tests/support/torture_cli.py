@@ -29,8 +29,8 @@ def commands(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets the commands of this process run in a Spark that goes on after them. They do not say
     what they wait for, which would depend on the machine."""
 
-    def with_spark(options: Settings) -> Consumer:
-        return Consumer(options, spark)
+    def with_spark(options: Settings, **more: Any) -> Consumer:
+        return Consumer(options, spark, **more)
 
     monkeypatch.setattr(consumer, "Consumer", with_spark)
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)

@@ -209,6 +209,18 @@ def test_letters_that_are_not_in_the_databases_encoding_are_in_no_key(
         deletes(target, declared, values, table, "shop.t")
 
 
+def test_labels_are_written_into_a_database_with_another_encoding(narrow_url: str) -> None:
+    table = defined("create table t (e enum('a', 'é', '中'), s set('x', '€'), primary key (e))")
+    with closing(open_target(narrow_url)) as target:
+        layout = created(target, table)
+        load(target, layout, [["1", "3"], ["2", "0"]])
+        assert contents(target, layout) == [("a", "x,€"), ("é", "")]
+        load(target, layout, deleted=[["2"], ["3"]])
+        assert contents(target, layout) == [("a", "x,€")]
+        with pytest.raises(NotHeld, match=r"shop\.t\.e: "):
+            row_payloads(layout, [["3", "0"]])
+
+
 @pytest.mark.parametrize("key", ["k", "k, n"])
 @pytest.mark.parametrize("dialect", ["mysql", "mariadb", "tidb"])
 def test_letters_outside_a_columns_character_set_are_in_no_key(

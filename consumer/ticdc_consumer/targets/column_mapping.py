@@ -53,7 +53,7 @@ class _Placed:
 
     @property
     def elements(self) -> tuple[str, ...]:
-        return self.type_.elements if self.codec in LABELLED else ()
+        return self.type_.elements if self.codec.partition(":")[0] in LABELLED else ()
 
 
 def fit(

@@ -71,7 +71,7 @@ STEPS = {
     "copies-swapped": "after that COMMIT",
     # a load for a wider filter
     "growth-at-r": "after the consumer of the old filter has reached R",
-    "growth-committed": "after the COMMIT that widens the filter",
+    "growth-commit": "before the COMMIT that widens the filter",
     "growth-begun": "after that COMMIT is known to have happened",
 }
 """When each is hit."""

@@ -95,11 +95,11 @@ def retried(
         sleep(pause)
 
 
-def backing_off(retries: int) -> Iterator[float]:
+def backing_off(retries: int, first: float = FIRST_PAUSE) -> Iterator[float]:
     """As many pauses, each longer than the one before. Their lengths are random in part: two that
     disturbed each other must not try again at the same moment."""
     for retry in range(retries):
-        yield min(LONGEST_PAUSE, FIRST_PAUSE * 2**retry) * random.uniform(0.5, 1)
+        yield min(LONGEST_PAUSE, first * 2**retry) * random.uniform(0.5, 1)
 
 
 def within(patience: float, pause: float = PAUSE) -> Iterator[float]:

@@ -80,7 +80,7 @@ from ticdc_consumer.errors import Retry, StagedRowsLost, Stop, Unavailable, abou
 from ticdc_consumer.state.checkpoint import Checkpoint, Position
 from ticdc_consumer.state.ledger import Ledger, LedgerEntry
 from ticdc_consumer.status.activity.activity import LastDdl
-from ticdc_consumer.waiting import backing_off, retried
+from ticdc_consumer.waiting import PAUSE, backing_off, retried
 
 logger = logging.getLogger(__name__)
 
@@ -236,7 +236,7 @@ class Epochs:
         try:
             return retried(
                 attempt,
-                backing_off(self._options.retries),
+                backing_off(self._options.retries, PAUSE),
                 on=(Retry, StagedRowsLost),
                 recover=self._applier.recover,
                 failed=lambda error: self._monitor.retries(error, "target refused"),

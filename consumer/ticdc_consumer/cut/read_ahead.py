@@ -19,7 +19,7 @@ from ticdc_consumer.cut.spark.starter import SparkStarter
 from ticdc_consumer.errors import Retry, Stop, Unavailable
 from ticdc_consumer.state.checkpoint import Checkpoint
 from ticdc_consumer.targets.staging import StagingJob, Unneeded
-from ticdc_consumer.waiting import backing_off, retried
+from ticdc_consumer.waiting import PAUSE, backing_off, retried
 
 TRIES = 5
 """How often a cut is planned again when readers meet a DDL that the scout had not."""
@@ -140,7 +140,7 @@ class Preparer:
         try:
             gathered = retried(
                 lambda: self.reader.read(base, cut, knowledge),
-                backing_off(self._retries),
+                backing_off(self._retries, PAUSE),
                 on=Retry,
                 failed=lambda error: monitor.retries(error, "read failed"),
                 recovered=monitor.recovered,

@@ -88,7 +88,12 @@ class Beside:
         if asked := self._in("asked"):
             self._begin(asked)
         if given_up := self._in("given up"):
-            self._drop(given_up)
+            # What has taken the other's place cannot be given up any more: it is finished.
+            replaced = [load for load in given_up if self._target.has_replaced(_copy(load))]
+            if rest := [load for load in given_up if load not in replaced]:
+                self._drop(rest)
+            if replaced:
+                self._replace(replaced)
         if whole := self._in("whole"):
             self._replace(whole)
 
@@ -148,6 +153,11 @@ class Beside:
         except Stop as refusal:
             names = [".".join(load.name) for load in loads]
             command = "".join(f" --table {name}" for name in names)
+            if any(target.has_replaced(_copy(load)) for load in old):
+                raise Stop(
+                    f"{', '.join(names)}: loaded, and has replaced the table in use, but a foreign "
+                    f"key of another table cannot be turned to it, which each start tries: {refusal}"
+                ) from refusal
             text = f"{', '.join(names)}: loaded next to the table in use, but cannot replace it"
             if any(load.alone for load in loads):
                 raise Stop(
@@ -172,9 +182,10 @@ class Beside:
         """The statements, and the end of the loads."""
         target = self._target
         if not target.transactional_ddl:
-            with target.transaction():
-                self._store.check_generation()
-            self._execute(texts)
+            for text in texts:
+                with target.transaction():
+                    self._store.check_generation()
+                self._execute([text])
         with target.transaction():
             self._store.check_generation()
             if target.transactional_ddl:

@@ -626,6 +626,11 @@ class Target(ABC):
         before the next is asked for. Raises `Stop`."""
         raise Stop(f"{self.dialect}: this target cannot replace one table by another")
 
+    def has_replaced(self, copy: TargetName) -> bool:
+        """Returns whether `replace_tables` has put the copy in the place of its table, and has
+        more to do. Never where DDL is transactional."""
+        return False
+
     @abstractmethod
     def rename_table(self, old: TargetName, new: TargetName, definition: Table | None) -> list[str]:
         """`definition` is the upstream's, if it is known."""

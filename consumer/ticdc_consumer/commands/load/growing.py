@@ -183,7 +183,7 @@ class Growth:
                     if context.ledger.entry(entry.order) is None:
                         context.ledger.add([entry])
                         keep_definition(context.ledger, entry)
-                failpoints.hit("growth-committed")
+                failpoints.hit("growth-commit")
 
         until_known(self.store, self.options.retries, begin, happened=lambda: False)
 

@@ -169,6 +169,11 @@ def replace_tables(target: Target, moves: Sequence[tuple[TargetName, TargetName]
         yield from target.drop_table(*aside)
 
 
+def has_replaced(target: Target, copy: TargetName) -> bool:
+    """The old table stays under the name of `_aside` until all is done."""
+    return target.describe(*_aside(copy)) is not None
+
+
 def _aside(copy: TargetName) -> TargetName:
     """What the table is called whose place this copy has."""
     return copy[0], copy[1].replace("loading", "replaced", 1)

@@ -483,6 +483,9 @@ class MySql(Target):
     def replace_tables(self, moves: Sequence[tuple[TargetName, TargetName]]) -> Iterator[str]:
         return beside.replace_tables(self, moves)
 
+    def has_replaced(self, copy: TargetName) -> bool:
+        return beside.has_replaced(self, copy)
+
     def rename_table(self, old: TargetName, new: TargetName, definition: Table | None) -> list[str]:
         return alter.rename_table(self, old, new, definition)
 

@@ -413,6 +413,22 @@ def test_kill_9_at_every_step_of_taking_the_place_loses_no_foreign_key(
     require_related(related)
 
 
+@pytest.mark.parametrize("target_url", ["mysql", "mariadb", "tidb"], indirect=True)
+def test_a_table_that_took_the_place_is_finished_instead_of_given_up(
+    tidb: Upstream, related: Command
+) -> None:
+    words = [word for name in ("below", "stock") for word in ("--table", f"{tidb.schema}.{name}")]
+    # Three keys of their own, then RENAME.
+    killed = related.driver("copies-swap-ran:kill:4", command="load", arguments=words)
+    code, said = killed.wait()
+    assert code == -SIGKILL, said
+    outcome = related.load(*words, "--give-up")
+    assert outcome.code == 0, outcome.said
+    outcome = related()
+    assert outcome.code == 0, outcome.said
+    require_related(related)
+
+
 # --- beside other ways to write ------------------------------------------------------------------
 
 

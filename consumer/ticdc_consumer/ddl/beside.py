@@ -156,7 +156,7 @@ class Beside:
             if any(target.has_replaced(_copy(load)) for load in old):
                 raise Stop(
                     f"{', '.join(names)}: loaded, and has replaced the table in use, but a foreign "
-                    f"key of another table cannot be turned to it, which each start tries: {refusal}"
+                    f"key of another table cannot be turned to it (each start tries): {refusal}"
                 ) from refusal
             text = f"{', '.join(names)}: loaded next to the table in use, but cannot replace it"
             if any(load.alone for load in loads):

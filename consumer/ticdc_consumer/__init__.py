@@ -88,7 +88,7 @@ __all__ = [
     "WireError",
 ]
 
-# What is logged, and where, is the application's to decide.
+# The application decides what is logged, and where.
 _logging.getLogger(__name__).addHandler(_logging.NullHandler())
 
 _HOMES = {
@@ -104,7 +104,7 @@ _HOMES = {
         ("ConfigError", "DefinitionError", "TicdcError", "WireError"), "ticdc_encoder.errors"
     ),
 }
-"""Where a name is defined, unless in `errors`."""
+"""Module that defines each public name, unless `errors` does."""
 
 
 if not _typing.TYPE_CHECKING:  # a type checker would take every name for one of these

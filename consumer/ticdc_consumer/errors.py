@@ -1,4 +1,4 @@
-"""What ends a run, and with which exit code.
+"""Errors that end a run, and their exit codes.
 
     TicdcError                  3   (ticdc_encoder.errors) the root of all
         Unavailable             1   broker, target or Spark cannot be reached, retries are exhausted
@@ -48,49 +48,49 @@ from pathlib import Path
 from ticdc_encoder.errors import ConfigError, TicdcError
 
 UNEQUAL = 5
-"""The exit code of `verify` where the target is not as the upstream."""
+"""Exit code of `verify` when the target differs from the upstream."""
 
 RESTORED = "was the target restored?"
-"""What an error asks where the checkpoint went back."""
+"""Question that an error asks when the checkpoint went back."""
 ALTER_IT = (
     "alter it in the target so that it holds every value of the upstream's column, then start again"
 )
-"""Of a column that does not take a value."""
+"""Advice for a column that does not take a value."""
 
 UPSTREAM_DRIVER = "pip install ticdc-consumer[mysql]"
-"""How to install what `[source] upstream` is read with."""
+"""Command that installs the driver for `[source] upstream`."""
 
 MOST_PROBLEMS = 3
-"""Of a table, in one message."""
+"""Problems of one table that a message lists, at most."""
 
 DDL_DONE = "ticdc-consumer run {config} --ddl-done {id}"
 DDL_RUN = "ticdc-consumer run {config} --ddl-run {id} FILE.sql"
-"""The commands that answer a pending DDL."""
+"""Commands that answer a pending DDL."""
 LOAD_ANEW = (
     "load all tables again: ticdc-consumer forget CONFIG, then ticdc-consumer load CONFIG --replace"
 )
-"""What helps where changes are lost: no other way leaves nothing behind of what was there."""
+"""Advice for lost changes: every other way leaves some of the old contents behind."""
 
 
 class Sendable(TicdcError):
-    """An error that keeps its class on the way from a Spark task to the driver: it is made of its
-    text only, and the driver answers it in its own way. Any other arrives as `Stop`."""
+    """An error that keeps its class on the way from a Spark task to the driver. It is made of its
+    text only, and the driver handles it by class. Any other error arrives as `Stop`."""
 
 
 class Unavailable(Sendable):
-    """Broker, target or Spark cannot be reached, retries are exhausted. Exit 1."""
+    """Broker, target or Spark cannot be reached; retries are exhausted. Exit 1."""
 
     exit_code = 1
 
 
 class Away(Unavailable):
-    """The target's server cannot be reached now, as while it restarts. A consumer that reached it
-    before waits for it; at a start, and for one that is to stop, exit 1."""
+    """The target's server cannot be reached now, for example while it restarts. A consumer that
+    reached it before waits for it; one that is starting or stopping exits with 1."""
 
 
 class NoAnswer(Away):
-    """The target's server did not answer in the time that it was given: it, the network or this
-    machine may just be busy."""
+    """The target's server did not answer in the given time: it, the network or this machine may
+    just be busy."""
 
 
 class SourceAway(Unavailable):
@@ -111,15 +111,15 @@ class Full(Unavailable):
 
 
 class Fenced(Sendable):
-    """A newer consumer of this changefeed has taken over: to start this one again would take it
-    away from that one. Not an `Unavailable`, after which a program may try again. Exit 4."""
+    """A newer consumer of this changefeed has taken over: starting this one again would take the
+    changefeed from the newer one. Not an `Unavailable`, after which a program may retry. Exit 4."""
 
     exit_code = 4
 
 
 class Retry(Sendable):
     """The target refused the epoch for a passing reason (deadlock, serialization failure, busy,
-    lost connection before COMMIT): nothing was applied, the same epoch may be tried again."""
+    lost connection before COMMIT). Nothing was applied; the same epoch may be retried."""
 
     exit_code = 1
 
@@ -155,11 +155,11 @@ class Usage(ConfigError):
 
 @dataclass(frozen=True, slots=True)
 class WaitingDdl:
-    """A pending DDL that an operator must do: why, and the statements that might do it.
+    """A pending DDL that an operator must run: the reason, and statements that might do it.
 
-    `id` is what `ddl_run` and `ddl_done` take, `statement` the upstream's. Not `tried`: whether the
-    target takes the suggestion is not known. `inexact` is the upstream table, if any, whose rows it
-    may give other values than TiDB has."""
+    `id` is the argument of `ddl_run` and `ddl_done`, `statement` the upstream's. If not `tried`,
+    nobody knows whether the target takes the suggestion. `inexact` is the upstream table, if any,
+    whose rows it may give other values than TiDB has."""
 
     id: str
     reason: str
@@ -169,7 +169,7 @@ class WaitingDdl:
     statement: str = ""
 
     def caveats(self, config: str) -> list[str]:
-        """What to know of the suggestion before it is used."""
+        """The caveats of the suggestion, to read before it is used."""
         caveats = [] if self.tried else ["this was not tried"]
         if self.inexact:
             caveats.append(
@@ -181,8 +181,8 @@ class WaitingDdl:
 
 
 class Stop(TicdcError):
-    """Something in data, topics or target that an operator must decide. `ddl` is the pending DDL
-    that it is about, if it is about one. Exit 3."""
+    """Something in data, topics or target needs an operator's decision. `ddl` is the pending DDL
+    that the error is about, if any. Exit 3."""
 
     ddl: WaitingDdl | None = None
 
@@ -192,8 +192,8 @@ class NotHeld(Stop):
 
 
 class InTheWay(Stop):
-    """The target has already what a DDL is to create or change, and it is not the consumer's work:
-    to run the DDL as it is would fail or be wrong. Exit 3."""
+    """The target already has the object that a DDL is to create or change, and the consumer did not
+    make it: running the DDL as it is would fail or be wrong. Exit 3."""
 
 
 class Denied(Stop, Sendable):
@@ -209,13 +209,13 @@ class Drift(Stop):
 
 
 class KeyTaken(Stop):
-    """The target has another row with the value of a unique key that a row brings, or two such
-    rows where that key is to be created: it holds other rows than the upstream. Exit 3."""
+    """The target has another row with the unique-key value of a row to be written, or two such rows
+    where that key is to be created: its rows differ from the upstream's. Exit 3."""
 
 
 class NoTable(Stop):
-    """The target lacks a table that rows need. `may_be_empty`: it may be right to create it without
-    rows. Exit 3."""
+    """The target lacks a table that rows need. `may_be_empty`: creating it without rows may be
+    right. Exit 3."""
 
     def __init__(self, text: str, *, may_be_empty: bool) -> None:
         super().__init__(text)
@@ -233,7 +233,7 @@ class Misfit(Stop):
 
 
 class Problems:
-    """Collects each `Stop` that is raised inside a `with` of it."""
+    """Collects each `Stop` that is raised inside its `with` blocks."""
 
     def __init__(self) -> None:
         self._stops: list[Stop] = []
@@ -249,7 +249,7 @@ class Problems:
         return False
 
     def require_none(self) -> None:
-        """Raises the only one, or a `Misfit` of all."""
+        """Raises the only problem, or a `Misfit` of all."""
         if len(self._stops) == 1:
             raise self._stops[0]
         if self._stops:
@@ -257,12 +257,12 @@ class Problems:
 
 
 def problems_of(error: TicdcError) -> tuple[str, ...]:
-    """What an error is about, one by one."""
+    """The single problems that an error reports."""
     return error.problems if isinstance(error, Misfit) else (str(error),)
 
 
 def received(kind: str, text: str) -> TicdcError:
-    """The error that a Spark task sent as the name of its class and its text."""
+    """Returns the error that a Spark task sent as its class name and text."""
     return _sendable(Sendable).get(kind, Stop)(text)
 
 
@@ -275,8 +275,8 @@ def _sendable(parent: type[Sendable]) -> dict[str, type[TicdcError]]:
 
 @contextmanager
 def about(table: tuple[str, str], commit_ts: int = 0) -> Iterator[None]:
-    """What is raised inside is about the rows of this upstream table alone, and of this commit_ts,
-    if there is one."""
+    """Attributes errors raised inside to the rows of this upstream table alone, and to this
+    commit_ts, if there is one."""
     try:
         yield
     except TicdcError as error:
@@ -287,9 +287,8 @@ def about(table: tuple[str, str], commit_ts: int = 0) -> Iterator[None]:
 
 class Unsupported(Stop):
     """A DDL that cannot be done exactly in the target, whatever its state: nothing of it was done.
-    `[ddl]` may have it skipped. `instead` are statements that do it, where those are known, but not
-    safe from a crash between them. If they are `inexact`, they may give rows other values than
-    TiDB has. Exit 3."""
+    `[ddl]` may skip it. `instead` are known statements that do it, but not safely if the consumer
+    crashes between them. If `inexact`, they may give rows other values than TiDB has. Exit 3."""
 
     def __init__(self, reason: str, instead: Sequence[str] = (), inexact: bool = False) -> None:
         super().__init__(reason)
@@ -298,13 +297,13 @@ class Unsupported(Stop):
 
 
 class ValuesNotSent(Unsupported):
-    """An ALTER TABLE gives the rows that are there values that TiCDC does not send, and that are
-    not certain without the upstream. Exit 3."""
+    """An ALTER TABLE gives existing rows values that TiCDC does not send, and that are uncertain
+    without the upstream. Exit 3."""
 
 
 class TableNotSent(Unsupported):
-    """An ALTER TABLE gives a key to a table that TiCDC left out until then: its rows are not in the
-    topic. Exit 3."""
+    """An ALTER TABLE gives a key to a table that TiCDC left out until then: the topic lacks its
+    rows. Exit 3."""
 
 
 class UpstreamAway(Stop):
@@ -312,11 +311,11 @@ class UpstreamAway(Stop):
 
 
 class LeftOut(Unsupported):
-    """A DDL that the target does not need, since no row depends on it: it is always skipped."""
+    """A DDL that the target does not need, since no row depends on it: always skipped."""
 
 
 def full(where: str, reason: str) -> Full:
-    """A disk, or a file that may not grow, has no room for the cut."""
+    """The error for a disk, or a size-limited file, without room for the cut."""
     return Full(
         f"{where} has no room left on its disk, or in a file that may not grow: make room there, "
         f"then start again; nothing of the cut was applied ({reason})"
@@ -324,8 +323,8 @@ def full(where: str, reason: str) -> Full:
 
 
 def taken_text(key: str, *, is_new: bool) -> str:
-    """What a `KeyTaken` tells of a unique key: of one that is created now, or of one that a written
-    row meets. The value, which is a row's, is left out."""
+    """The text of a `KeyTaken` about a unique key: one being created, or one that a written row
+    violates. The value, which is row data, is left out."""
     if is_new:
         return (
             f"several rows of the target have the same value of the new unique key {key}".rstrip()
@@ -334,10 +333,10 @@ def taken_text(key: str, *, is_new: bool) -> str:
 
 
 def fault(error: Exception) -> TicdcError:
-    """What an exception means that is not ours, where data are read: a `Stop` that names its type
-    and the line of this project that raised it, since to try again would raise it again; a `Retry`
-    for one of the machine (OSError). The exception's own text may quote a row. One that is ours
-    means itself."""
+    """The error that stands for an exception raised while data are read. A foreign one becomes a
+    `Stop` that names its type and the line of this project that raised it, since a retry would
+    raise it again, or a `Retry` if it is the machine's (OSError). Its own text may quote a row. An
+    error of this project stands for itself."""
     if isinstance(error, TicdcError):
         return error
     kind = type(error).__name__

@@ -60,7 +60,7 @@ STEPS = {
     "chunk-committed": "after the COMMIT of a chunk",
     "load-set-r": "before R is set",
     "load-ended": "after R was set and the notes of the load were removed",
-    # a load of some tables beside a run; "copies" in whoever holds the lease
+    # a load of some tables during a run; "copies" in the process that holds the lease
     "reload-begun": "after its plan is committed",
     "reload-created": "after the copy of a table was created",
     "copies-joined": "after the stream writes to the copies, too",
@@ -74,13 +74,13 @@ STEPS = {
     "growth-commit": "before the COMMIT that widens the filter",
     "growth-begun": "after that COMMIT is known to have happened",
 }
-"""When each is hit."""
+"""Steps by name, with the moment at which each is hit."""
 
 _hits: Counter[str] = Counter()
 
 
 class FailpointReached(Exception):
-    """The `raise` action. It is not an error of the product, so that nothing handles it."""
+    """The `raise` action. Not an error of the product, so that nothing handles it."""
 
 
 def hit(step: str) -> None:

@@ -1,6 +1,6 @@
 """Waiting and retrying: the pause between two tries, and when the last one was made.
 
-`retried` is the only loop of tries. Its pauses say how long it goes on:
+`retried` is the only loop of tries. Its pauses determine how long it runs:
 
     pauses             what is tried             on                      who tries it
     backing_off(N)     a transaction             Retry, UnknownCommit    state.retry.until_known
@@ -40,7 +40,7 @@ _pace = 1.0
 
 
 class Deadline:
-    """A moment, `patience` seconds away from its making or its last renewal."""
+    """A moment, `patience` seconds after its creation or last renewal."""
 
     def __init__(self, patience: float) -> None:
         self._patience = patience
@@ -51,7 +51,7 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """Seconds until then, at least 0."""
+        """The seconds until then, at least 0."""
         return max(0.0, self._at - time.monotonic())
 
     @property
@@ -96,20 +96,20 @@ def retried(
 
 
 def backing_off(retries: int, first: float = FIRST_PAUSE) -> Iterator[float]:
-    """As many pauses, each longer than the one before. Their lengths are random in part: two that
-    disturbed each other must not try again at the same moment."""
+    """`retries` pauses in seconds, each longer than the one before. Their lengths are partly
+    random: two processes that disturbed each other must not retry at the same moment."""
     for retry in range(retries):
         yield min(LONGEST_PAUSE, first * 2**retry) * random.uniform(0.5, 1)
 
 
 def within(patience: float, pause: float = PAUSE) -> Iterator[float]:
-    """Pauses of one length, until `patience` seconds from now have passed."""
+    """Pauses of one length until `patience` seconds from now have passed."""
     deadline = Deadline(patience)
     return takewhile(lambda _: not deadline.passed, repeat(pause))
 
 
 def every(pause: float) -> Iterator[float]:
-    """Pauses of one length without an end."""
+    """Pauses of one length without end."""
     return repeat(pause)
 
 
@@ -124,7 +124,7 @@ def patiently(
 
 
 def until(condition: Callable[[], bool], patience: float, pause: float = PAUSE) -> bool:
-    """Whether `condition` became true within `patience` seconds."""
+    """Returns whether `condition` became true within `patience` seconds."""
     deadline = Deadline(patience)
     while not condition():
         if deadline.passed:
@@ -139,7 +139,7 @@ def sleep(seconds: float) -> None:
 
 @contextmanager
 def at_pace(pace: float) -> Iterator[None]:
-    """For tests: multiplies every pause of this process."""
+    """Multiplies every pause of this process, for tests."""
     global _pace
     before, _pace = _pace, pace
     try:

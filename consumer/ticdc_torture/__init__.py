@@ -1,1 +1,1 @@
-"""Tortures a consumer of TiCDC's topics, whatever it is written in, and judges what it leaves."""
+"""Tortures a consumer of TiCDC's topics, in any language, and judges its results."""

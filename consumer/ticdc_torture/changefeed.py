@@ -1,9 +1,9 @@
-"""TiCDC: nodes that send tables, one that sends DDL and resolved ts, and all that may befall them.
+"""TiCDC: nodes that send tables, one that sends DDL and resolved ts, and all their disturbances.
 
 The contract, and no more: a row or DDL with commit_ts < R is acknowledged before R is produced
-anywhere, and of one table a node sends the rows in their order. Nodes restart and repeat what they
+anywhere, and a node sends the rows of one table in their order. Nodes restart and repeat what they
 sent, two of them may send one table, resolved ts lag, go back and differ by partition; topics are
-created when their table is.
+created with their table.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -19,18 +19,18 @@ from ticdc_encoder.message import Message
 from ticdc_torture.upstream import Event, Model, TiDB
 
 VERSIONS = ("7.5.3", "8.1.1 raw", "8.5.3", "8.5.7 new", "8.5.7 new raw")
-"""Of different rules for what is split; with the words that tell architecture and settings."""
+"""Releases that split UPDATEs by different rules; the words name architecture and settings."""
 PARTITIONS = ("table", "index-value", "ts", "default")
 
 
 class Brokers(Protocol):
-    """What takes a changefeed's messages."""
+    """Receiver of a changefeed's messages."""
 
     def create(self, name: str, partitions: int) -> None:
-        """A topic, if it does not exist."""
+        """Creates a topic unless it exists."""
 
     def produce(self, messages: Iterable[Message]) -> None:
-        """In this order; they are acknowledged when it returns."""
+        """Produces the messages in order; they are acknowledged when it returns."""
 
 
 @dataclass(frozen=True)
@@ -42,19 +42,19 @@ class Feed:
     partition: str
     partitions: int
     per_table: bool
-    """Whether each table has a topic of its own."""
+    """True if each table has its own topic."""
     topic: str = "main"
-    """That of the resolved ts, and of the tables that have none of their own."""
+    """Topic of the resolved ts, and of tables without their own."""
     keyless: bool = False
-    """Whether tables without a key are sent."""
+    """True if tables without a key are sent."""
     row_keys: bool = False
-    """Whether each change names TiKV's key of its row, if the protocol can (Canal-JSON)."""
+    """True if each change names TiKV's key of its row, if the protocol can (Canal-JSON)."""
 
     @classmethod
     def of(
         cls, rng: Random, protocol: str, topic: str = "main", per_table: bool | None = None
     ) -> "Feed":
-        """Any release and dispatcher that the protocol has; without `per_table`, either."""
+        """Chooses any release and dispatcher that the protocol has; without `per_table`, either."""
         versions = [v for v in VERSIONS if protocol != "simple" or v[0] == "8"]
         if protocol == "debezium":
             versions = [v for v in versions if "new" in v]
@@ -89,8 +89,8 @@ class Feed:
 
 @dataclass(eq=False)
 class Node:
-    """`next` is the place in the events of each table that it sends, `queue` what it has still to
-    produce of the one that it is at."""
+    """`next` is the position in the events of each table that it sends, `queue` the rest to produce
+    of the current one."""
 
     changefeed: Changefeed
     next: dict[Model, int] = field(default_factory=dict)
@@ -111,7 +111,7 @@ class TiCDC:
         say: Callable[[str], object],
         since: int = 0,
     ) -> None:
-        """`say` hears what is done, in words. Nothing with a commit_ts below `since` is sent."""
+        """`say` gets a description of each step. Nothing with a commit_ts below `since` is sent."""
         self.rng, self.upstream, self.brokers, self.feed = rng, upstream, brokers, feed
         self.say, self.since = say, since
         self.goal = upstream.ts + 1 + rng.randint(0, 3)
@@ -123,7 +123,7 @@ class TiCDC:
         self._late: list[Message] = []
         self._lag = rng.choice([0.0, 0.3, 0.8])
         self._jumbles = rng.random() < 0.3
-        """Whether the rows of a transaction are sent in any order, which TiCDC does not do."""
+        """True if a transaction's rows are sent in any order, which TiCDC does not do."""
         self._events = sorted(
             {event for model in upstream.models for event in model.events if event.ddls},
             key=lambda event: event.number,
@@ -140,7 +140,7 @@ class TiCDC:
     # --- nodes --------------------------------------------------------------------------------
 
     def _start(self, checkpoint: int) -> None:
-        """All nodes begin anew from a checkpoint."""
+        """Starts all nodes again from a checkpoint."""
         self.owner = self.feed.open()
         self.nodes = [Node(self.feed.open()) for _ in range(self.rng.choice([1, 1, 2]))]
         for event in self._events:
@@ -151,7 +151,7 @@ class TiCDC:
         self._create_topics()
 
     def _start_of(self, model: Model, checkpoint: int) -> int:
-        """Where a table is sent from: it may begin a little before the checkpoint."""
+        """The first event to send of a table: it may be a little before the checkpoint."""
         first = self._first(model, checkpoint) - self.rng.choice([0, 0, 1])
         return max(self._first(model, self.since), first)
 
@@ -161,14 +161,16 @@ class TiCDC:
         return next((n for n, e in enumerate(events) if e.commit_ts >= ts), len(events))
 
     def restart(self, size: int) -> None:
-        """All nodes end, and begin anew from the resolved ts or a little before it."""
+        """Ends all nodes, and starts them again from the resolved ts or a little before it."""
         back = max(self.since, min(self.resolved - size % 4, self.goal - 1))
         self.say(f"TiCDC restarts from {back}")
         self._late, self.resolved, self.over = [], back, False
         self._start(back)
 
     def move(self, size: int) -> None:
-        """Another node sends a table from the checkpoint on; the first may go on for a while."""
+        """Makes another node send a table from the checkpoint on; the first may continue for a
+        while.
+        """
         model = self.upstream.models[size % len(self.upstream.models)]
         node = Node(self.feed.open(), {model: self._start_of(model, self.resolved)})
         if size % 3:
@@ -180,7 +182,7 @@ class TiCDC:
         self.over = False
 
     def go_back(self, size: int) -> None:
-        """A resolved ts is sent that is lower than the last."""
+        """Sends a resolved ts that is lower than the last."""
         self._produce(self.owner.resolve(max(1, self.resolved - 1 - size % 9)))
 
     # --- messages -----------------------------------------------------------------------------
@@ -195,7 +197,7 @@ class TiCDC:
             self.brokers.produce([message])
 
     def send(self, change: RowChange) -> None:
-        """A change that is in no table's events, by a node of its own, to any partition."""
+        """Sends a change that is in no table's events, by a node of its own, to any partition."""
         changefeed = self.feed.open()
         messages = [*changefeed.stream([change], change.commit_ts), *changefeed.flush()]
         partition = self.rng.randrange(self.feed.partitions)
@@ -223,7 +225,7 @@ class TiCDC:
         if index >= len(model.events):
             return False
         event = model.events[index]
-        # A DDL, and what comes after it in its table, waits until all before it is sent.
+        # A DDL, and later events of its table, wait until all earlier ones are sent.
         bar = event.number
         if not event.rows or (index and not model.events[index - 1].rows):
             return all(
@@ -234,7 +236,7 @@ class TiCDC:
         return True
 
     def _send(self, node: Node, model: Model) -> None:
-        """One message, or all that is left of an event of the table."""
+        """Sends one message, or all that is left of an event of the table."""
         if node.at is None:
             node.at, node.queue = model, list(self._messages(node, model.events[node.next[model]]))
             if self._jumbles and model.events[node.next[model]].rows:
@@ -261,7 +263,7 @@ class TiCDC:
         self._produce([self._late.pop(0)])
 
     def _resolve(self) -> None:
-        """Any ts below which all is sent."""
+        """Sends any ts below which all is sent."""
         waiting = [
             model.events[sent].commit_ts
             for model, sent in self._sent.items()
@@ -282,5 +284,5 @@ class TiCDC:
 
 
 def topics(feed: Feed, schema: str) -> tuple[str, ...]:
-    """What a consumer's settings name: topics, or regular expressions of them."""
+    """Topics for a consumer's settings, or regular expressions of them."""
     return (feed.topic, f"^{schema}_.*") if feed.per_table else (feed.topic,)

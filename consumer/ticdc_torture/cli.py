@@ -27,7 +27,7 @@ DISTURBANCES = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command; its exit code."""
+    """Runs one command and returns its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     arguments = parser().parse_args(words)
     try:

@@ -24,7 +24,7 @@ class ModelColumn:
 
     @property
     def initial(self) -> ModelValue:
-        """What a row has that existed before the column."""
+        """Value in a row that existed before the column."""
         if self.default is not None or not self.required:
             return self.default
         return 0 if self.type in INTS else ""

@@ -1,4 +1,4 @@
-"""A history from a seed: what happens upstream, and all that a changefeed sends of it."""
+"""A history from a seed: all upstream events, and all that a changefeed sends of them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from ticdc_torture.upstream import SCHEMA, Contents, TiDB
 
 PROTOCOLS = ("canal-json", "open-protocol", "simple", "debezium")
 TABLES = 3
-"""Those of a history without DDL."""
+"""Number of tables in a history without DDL."""
 OF_DDL = 0.08
 TROUBLES = ("restart", "move", "go_back")
 MOST_TROUBLES = 12
@@ -36,8 +36,8 @@ State = tuple[TableState, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class HistoryPlan:
-    """What a history follows from. `ddl`: the log creates the tables and changes them; else they
-    exist before it begins."""
+    """Parameters of a history. `ddl`: the log creates the tables and changes them; else they exist
+    before it begins."""
 
     seed: int
     protocol: str
@@ -76,14 +76,14 @@ class History:
         self.steps: list[Step] = self.log.steps
 
     def states(self) -> list[tuple[int, State]]:
-        """What the tables hold from each commit_ts on; the first is what they begin with."""
+        """The tables' contents from each commit_ts on; the first is the initial one."""
         contents = self.tidb.states
         begin = [] if self.definitions else [(0, ())]
         return [*begin, *((ts, canonical(tables)) for ts, tables in contents)]
 
 
 def canonical(contents: Contents) -> State:
-    """The same for equal contents, whatever types hold them."""
+    """One form for equal contents, whatever types hold them."""
     return tuple(
         (name, columns, sorted_rows(rows)) for name, (columns, rows) in sorted(contents.items())
     )
@@ -96,7 +96,7 @@ def sorted_rows(rows: Iterable[Iterable[Any]]) -> tuple[tuple[str | None, ...], 
 
 
 class _Log:
-    """Brokers that write down what they get; some messages come twice."""
+    """Brokers that record what they get; some messages come twice."""
 
     def __init__(self, rng: Random) -> None:
         self.steps: list[Step] = []
@@ -116,7 +116,7 @@ class _Log:
 
 
 def _send(cdc: TiCDC, rng: Random) -> None:
-    """All of it, with restarts of TiCDC, tables that move and resolved ts that go back."""
+    """Sends all, with restarts of TiCDC, tables that move and resolved ts that go back."""
     troubles = 0
     while cdc.step():
         if troubles < MOST_TROUBLES and rng.random() < 0.01:

@@ -20,9 +20,9 @@ CHECKS = {
     "restart": "a restart at the end changes nothing",
     "alive": "the consumer continues after every disturbance",
 }
-"""What is judged, in words."""
+"""Checks, in words."""
 FIRST = 5
-"""Rows that a sentence names."""
+"""Rows that a sentence names, at most."""
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Verdict:
 
 
 class Judge:
-    """`states` are what the tables hold from each commit_ts on."""
+    """Judges by `states`, the tables' contents from each commit_ts on."""
 
     def __init__(self, states: Sequence[tuple[int, State]]) -> None:
         self.verdict = Verdict()
@@ -50,10 +50,10 @@ class Judge:
         for number, state in enumerate(self._states):
             self._numbers.setdefault(state, []).append(number)
         self._number = 0
-        """Of the state that the last look can have been at the earliest."""
+        """Number of the earliest state that the last look can be."""
 
     def seen(self, look: Look) -> bool:
-        """Judges one look; whether it differs from the one before."""
+        """Judges one look; returns whether it differs from the one before."""
         self.verdict.looks += 1
         before, self.last = self.last, look
         if before == look:
@@ -96,7 +96,7 @@ class Judge:
         return max(0, bisect_left(self._ts, end) - 1)
 
     def _nearest(self, look: Look) -> str:
-        """What differs from the state that is most like it, from the last one on."""
+        """The differences from the most similar state, from the last one on."""
         some = self._states[self._number : self._number + 200]
         compared = [differences(look.tables, state) for state in some]
         nearest = min(range(len(some)), key=lambda n: len(compared[n]))
@@ -104,11 +104,11 @@ class Judge:
 
     @property
     def is_over(self) -> bool:
-        """Whether the last look is the upstream's last state."""
+        """Returns whether the last look is the upstream's last state."""
         return self.last is not None and self.last.tables == self._states[-1]
 
     def judge_the_end(self) -> None:
-        """What the last look lacks."""
+        """Judges the differences of the last look."""
         if self.last is None:
             self.verdict.fail("alive", "the target was never seen")
             return
@@ -117,7 +117,7 @@ class Judge:
 
 
 def differences(tables: State, truth: State) -> list[str]:
-    """In words, one row a sentence."""
+    """The differences in words, one row a sentence."""
     return [words for _, words in _kinds(tables, truth)]
 
 

@@ -16,7 +16,7 @@ PATIENCE = 30.0
 
 
 class Kafka(AbstractContextManager["Kafka"]):
-    """Takes a history's log. With a mock, the broker can go away for a while."""
+    """Takes a history's log. A mock's broker can go down for a while."""
 
     def __init__(self, bootstrap: str, mock: MockKafka | None = None) -> None:
         self.bootstrap = bootstrap
@@ -50,7 +50,7 @@ class Kafka(AbstractContextManager["Kafka"]):
         self._created.append(topic.name)
 
     def away(self, seconds: float) -> None:
-        """The broker is gone for so long, with all connections; only of the mock."""
+        """Takes the broker down for some seconds, with all connections; only the mock's."""
         assert self._mock is not None
         self._mock.down()
         time.sleep(seconds)
@@ -59,7 +59,7 @@ class Kafka(AbstractContextManager["Kafka"]):
 
 @contextmanager
 def brokers(bootstrap: str | None) -> Iterator[Kafka]:
-    """Those at an address, whose topics are deleted at the end; or the mock."""
+    """Brokers at an address, whose topics are deleted at the end; or the mock."""
     if bootstrap is not None:
         with Kafka(bootstrap) as real:
             yield real

@@ -9,11 +9,11 @@ from contextlib import suppress
 from typing import IO
 
 PATIENCE = 120.0
-"""Seconds."""
+"""Longest wait, in seconds."""
 
 
 class ConsumerProcess:
-    """Starts it. What it prints goes to `output`, or to a file of its own."""
+    """Starts the consumer. Its output goes to `output`, or to a file of its own."""
 
     def __init__(
         self,
@@ -38,19 +38,21 @@ class ConsumerProcess:
 
     @property
     def text(self) -> str:
-        """What it printed until now, on stderr alone if the file is its own."""
+        """Output until now, on stderr alone if the file is its own."""
         return os.pread(self._output.fileno(), 1 << 20, 0).decode(errors="replace")
 
     def pause(self) -> None:
-        """SIGSTOP, to all of the group."""
+        """Sends SIGSTOP to all of the group."""
         self._signal(signal.SIGSTOP)
 
     def go_on(self) -> None:
-        """SIGCONT, to all of the group."""
+        """Sends SIGCONT to all of the group."""
         self._signal(signal.SIGCONT)
 
     def stop(self, patience: float) -> int | None:
-        """SIGTERM, to it alone; its exit code, or None after a SIGKILL that had to follow."""
+        """Sends SIGTERM to the process alone; returns its exit code, or None after a necessary
+        SIGKILL.
+        """
         self.process.terminate()
         try:
             return self.process.wait(patience)
@@ -60,14 +62,14 @@ class ConsumerProcess:
             self.kill()
 
     def wait(self, patience: float = PATIENCE) -> tuple[int, str]:
-        """The exit code, and what it printed. Raises subprocess.TimeoutExpired."""
+        """The exit code and the output. Raises subprocess.TimeoutExpired."""
         code = self.process.wait(patience)
         text = self.text
         self.kill()
         return code, text
 
     def kill(self) -> None:
-        """SIGKILL, to all of the group that still exists."""
+        """Sends SIGKILL to all of the group that still exists."""
         if self._output.closed:
             return  # the number of the group may be another's by now
         self._signal(signal.SIGKILL)

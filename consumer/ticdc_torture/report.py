@@ -9,12 +9,12 @@ from ticdc_torture.run import Result
 
 
 def verdict_of(result: Result, ignored: frozenset[str] = frozenset()) -> str:
-    """`right` or `wrong`; what is ignored is reported, and makes nothing wrong."""
+    """`right` or `wrong`; ignored checks are reported, and make nothing wrong."""
     return "wrong" if {*result.verdict.wrong} - ignored else "right"
 
 
 def in_words(result: Result, again: str, ignored: frozenset[str] = frozenset()) -> str:
-    """For a terminal; `again` is the command that repeats the run."""
+    """Text for a terminal; `again` is the command that repeats the run."""
     lines = [f"  {event}" for event in result.events]
     lines += ["", f"{result.verdict.looks} looks at the target"]
     for check, words in CHECKS.items():
@@ -73,5 +73,5 @@ def as_junit(result: Result, again: str, ignored: frozenset[str] = frozenset()) 
 
 
 def _plain(text: str) -> str:
-    """Without what XML cannot hold."""
+    """Replaces characters that XML cannot hold."""
     return "".join(c if c.isprintable() or c in "\n\t" else "?" for c in text)

@@ -26,9 +26,9 @@ BURST = 12
 """Messages that are sent at once, at most."""
 BETWEEN_LOOKS = 0.02
 MOST_WAITING = 10.0
-"""Seconds for which a disturbance waits until the consumer has changed something."""
+"""Longest wait, in seconds, of a disturbance for a change by the consumer."""
 MOST_ENDS = 5
-"""How often in a row the consumer may end by itself without having changed anything."""
+"""Times in a row that the consumer may end by itself without having changed anything."""
 LAST_WORDS = 4000
 """Bytes of the consumer's output that a report shows."""
 STOPPING = 20.0
@@ -37,7 +37,7 @@ STOPPING = 20.0
 
 @dataclass(frozen=True, kw_only=True)
 class RunSettings:
-    """Of a run, beside its history: how often the consumer is disturbed in each way; `pace` in
+    """Settings of a run, besides its history: numbers of disturbances of each kind; `pace` in
     seconds after each burst of messages, `patience` without a change of the target; `calm` is how
     long the end must last."""
 
@@ -59,13 +59,13 @@ class RunSettings:
 
 @dataclass
 class Result:
-    """What a run showed."""
+    """Result of a run."""
 
     verdict: Verdict
     events: list[str] = field(default_factory=list)
-    """What was done, and what the consumer did by itself, with the seconds since the begin."""
+    """Disturbances, and the consumer's own actions, with the seconds since the start."""
     output: str = ""
-    """The consumer's last words."""
+    """Last output of the consumer."""
 
 
 def run(plan: HistoryPlan, settings: RunSettings) -> Result:
@@ -180,7 +180,7 @@ class _Run:
             time.sleep(BETWEEN_LOOKS)
 
     def _changes(self, since: int, seconds: float) -> bool:
-        """Whether the target has changed since then, or does so within these seconds."""
+        """Returns whether the target has changed since then, or does so within these seconds."""
         end = time.monotonic() + seconds
         while self._observer.changes <= since:
             if time.monotonic() > end or not self._tend():
@@ -241,7 +241,7 @@ class _Run:
         self._start()
 
     def _overtake(self) -> None:
-        """A second one starts while the first is paused; then both run for a while."""
+        """Starts a second consumer while the first is paused; then both run for a while."""
         self._note("a second one overtakes it")
         first = self._process
         assert first is not None
@@ -260,7 +260,9 @@ class _Run:
     # --- the end --------------------------------------------------------------------------------
 
     def _await_the_end(self) -> None:
-        """Until the target is the upstream's and stays so, or nothing changes for too long."""
+        """Waits until the target equals the upstream and stays so, or nothing changes for too
+        long.
+        """
         self._note("all is sent")
         patience, calm = self._settings.patience, self._settings.calm
         changes = self._observer.changes
@@ -280,7 +282,7 @@ class _Run:
 
 
 class _Observer:
-    """A thread that looks at the target all the time."""
+    """A thread that reads the target all the time."""
 
     def __init__(self, target: ObservedTarget, judge: Judge) -> None:
         self.changes = 0
@@ -302,7 +304,7 @@ class _Observer:
 
     @property
     def is_over(self) -> bool:
-        """Whether the target holds the upstream's last state."""
+        """Returns whether the target holds the upstream's last state."""
         with self._lock:
             return self._judge.is_over
 

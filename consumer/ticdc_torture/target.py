@@ -38,19 +38,19 @@ class Look:
 
 @dataclass(frozen=True)
 class ResolvedTs:
-    """Where a consumer tells its R: in the target, by a query, or in a file."""
+    """Source of a consumer's R: the target, by a query, or a file."""
 
     query: str | None = None
     file: Path | None = None
     inclusive: bool = False
-    """Whether R covers the transaction of commit_ts R itself."""
+    """True if R covers the transaction of commit_ts R itself."""
 
     def end(self, value: object) -> int:
         """The ts below which all is applied."""
         return int(str(value)) + self.inclusive
 
     def of_file(self) -> int:
-        """0 while the file is missing or empty."""
+        """R of the file; 0 while it is missing or empty."""
         if self.file is None or not self.file.exists():
             return 0
         text = self.file.read_text().strip()
@@ -93,7 +93,7 @@ class ObservedTarget:
                 table.create(connection)
 
     def look(self) -> Look:
-        """One state of the database. Tried again while a DDL of the consumer is in the way."""
+        """One state of the database. Retried while a DDL of the consumer is in the way."""
         for last in range(TRIES):
             reached = self._r.of_file()
             try:
@@ -108,7 +108,7 @@ class ObservedTarget:
         raise ConfigError("--target: its tables change all the time")
 
     def _state(self, connection: sa.Connection, reached: int) -> Look | None:
-        """None if a table was created or dropped meanwhile."""
+        """One look; None if a table was created or dropped meanwhile."""
         existing = self._existing(connection)
         self._begin(connection)
         if self._dialect == "postgresql":
@@ -137,7 +137,7 @@ class ObservedTarget:
             connection.exec_driver_sql(statement)
 
     def _lock(self, connection: sa.Connection, names: Sequence[str]) -> None:
-        """PostgreSQL's TRUNCATE and ALTER show in older snapshots, too: the locks come first."""
+        """Locks the tables first: PostgreSQL's TRUNCATE and ALTER show in older snapshots, too."""
         format_table = connection.dialect.identifier_preparer.format_table
         for name in names:
             table = format_table(sa.Table(name, sa.MetaData(), schema=self._schema))

@@ -1,7 +1,7 @@
-"""TiDB: transactions and DDL over tables with all kinds of keys, and what they hold at any ts.
+"""TiDB: transactions and DDL over tables with all kinds of keys, and their contents at any ts.
 
-Every step has a seed of its own, so that a history without some of its steps still makes sense:
-what a step cannot do to the tables as they are, it leaves.
+Every step has a seed of its own, so that a history without some of its steps still makes sense: a
+step that the present tables do not allow does nothing.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from ticdc_encoder.tso import compose
 from ticdc_torture.column import ModelColumn
 
 SCHEMA = "w"
-"""Of the tables, unless another is named."""
+"""Schema of the tables, unless another is named."""
 NAMES = ("a", "b", "c", "d")
 ID = ModelColumn("id", "INT", required=True)
 B = ModelColumn("b", "VARCHAR(9)", required=True)
@@ -32,21 +32,21 @@ KEYS: dict[str, tuple[tuple[ModelColumn, ...], tuple[str, ...]]] = {
     "unique k": ((K, U), ("UNIQUE KEY `k` (`k`)",)),
     "unique id+b, k": ((ID, B, K), ("UNIQUE KEY `ib` (`id`, `b`)", "UNIQUE KEY `k` (`k`)")),
 }
-"""Kinds of keys: the columns that they are of, and their definitions."""
+"""Kinds of keys: their columns and their definitions."""
 KEYLESS: dict[str, tuple[tuple[ModelColumn, ...], tuple[str, ...]]] = {
     "none": ((ID, U), ()),
     "only unique u": ((B, U), ("UNIQUE KEY `u` (`u`)",)),
 }
-"""Of tables in which nothing identifies a row: a NULL is not unique."""
+"""Definitions of tables in which nothing identifies a row: a NULL is not unique."""
 P = ModelColumn("p", "INT")
 JOINED: dict[str, tuple[tuple[ModelColumn, ...], tuple[str, ...]]] = {
     "id, p of none": ((ID, P), ("FOREIGN KEY (`p`) REFERENCES `none` (`id`)", "PRIMARY KEY (`id`)"))
 }
-"""Of tables with a foreign key, made while TiDB did not look whether there is such a row."""
+"""Definitions of tables with a foreign key, made while TiDB did not check for such a row."""
 ALL_KEYS = KEYS | KEYLESS | JOINED
 OWN_TYPES = ("INT", "VARCHAR(9)")
 ORIGIN = compose(1_700_000_000_000)
-"""A ts at about the time when the world begins."""
+"""A ts near the time when the world begins."""
 
 T = TypeVar("T")
 
@@ -56,7 +56,7 @@ Contents = dict[str, tuple[tuple[str, ...], list[tuple[Any, ...]]]]
 
 @dataclass(frozen=True)
 class Event:
-    """What one table brings at one commit_ts: the rows of a transaction, or DDL."""
+    """Changes of one table at one commit_ts: the rows of a transaction, or DDL."""
 
     commit_ts: int
     rows: tuple[RowChange, ...] = ()
@@ -67,7 +67,7 @@ class Event:
 
 @dataclass(eq=False)
 class Model:
-    """One table under whatever name. `events` are all that ever happened to it."""
+    """One table under any name. `events` are all that ever happened to it."""
 
     kind: str
     columns: list[ModelColumn]
@@ -75,7 +75,7 @@ class Model:
     version: int = 0
     """The commit_ts of its last DDL."""
     rows: dict[int, Row] = field(default_factory=dict)
-    """By a number that a row keeps while its key changes."""
+    """Rows by a number that stays while the key changes."""
     events: list[Event] = field(default_factory=list)
 
     @property
@@ -124,8 +124,8 @@ class TiDB:
         schema: str = SCHEMA,
         kinds: Sequence[str] = tuple(KEYS),
     ) -> None:
-        """Debezium sends the DEFAULT for NULL: without `nullable_defaults` no column has both.
-        `kinds` are those of the tables' keys."""
+        """`nullable_defaults`: columns may have both NULL and DEFAULT, which Debezium sends for
+        NULL. `kinds` are those of the tables' keys."""
         self._kinds = kinds
         self._nullable_defaults = nullable_defaults
         self.schema = schema
@@ -153,7 +153,7 @@ class TiDB:
         return [ddl for ddl in self.ddls if ddl.commit_ts < end]
 
     def transactions_between(self, begin: int, end: int) -> list[int]:
-        """The commit_ts in [`begin`, `end`) of rows that changed what the tables hold."""
+        """The commit_ts in [`begin`, `end`) of rows that changed the tables' contents."""
         changing, last = set[int](), self.at(begin)
         for commit_ts, contents in self.states:
             if begin <= commit_ts < end:
@@ -174,7 +174,7 @@ class TiDB:
         self._remember()
 
     def create(self, rng: Random, count: int) -> None:
-        """So many tables, at one commit_ts before all others."""
+        """Creates several tables, at one commit_ts before all others."""
         for name in NAMES[:count]:
             self._create(rng, name)
         self._remember()
@@ -336,7 +336,7 @@ class TiDB:
         first, second = self.tables[one], self.tables[two]
         self.tables[one], self.tables[two] = second, first
         first.version = second.version = self.ts
-        # TiCDC says the name that a table has in the end beside each.
+        # TiCDC puts a table's final name next to each.
         to_two = Ddl(
             self.schema,
             two,

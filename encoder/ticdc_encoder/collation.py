@@ -1,4 +1,4 @@
-"""Which texts are equal in TiDB's collations."""
+"""Equality of texts in TiDB's collations."""
 
 import unicodedata
 
@@ -6,19 +6,19 @@ from ticdc_encoder.event import Value
 
 
 def is_binary(collation: str | None) -> bool:
-    """Whether texts of the collation are compared and ordered by their bytes."""
+    """Returns whether texts of the collation are compared and ordered by their bytes."""
     return collation is None or collation == "binary" or collation.endswith("_bin")
 
 
 def folded(text: str) -> str:
-    """Without case and marks."""
+    """The text without case and marks."""
     marks = unicodedata.normalize("NFKD", text)
     return "".join(c for c in marks if not unicodedata.combining(c)).casefold()
 
 
 def weight(value: Value, collation: str | None) -> Value:
-    """Equal for values that are equal in the collation: near enough to decide which keys are one
-    key. Values that are not text, and texts without a collation, are their own weight."""
+    """A value that is equal for equal values of the collation: near enough to decide which keys are
+    one key. Values that are not text, and texts without a collation, are their own weight."""
     if not isinstance(value, str) or collation is None:
         return value
     if "_ci" in collation:

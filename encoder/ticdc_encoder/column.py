@@ -37,7 +37,7 @@ class ColumnType:
 
     @property
     def binary(self) -> bool:
-        """Whether values are bytes, not text."""
+        """Returns whether values are bytes, not text."""
         return self.name in BINARIES
 
 
@@ -59,17 +59,17 @@ class Column:
 
     @property
     def virtual(self) -> bool:
-        """Whether it is computed when it is read: TiCDC sends no values of it."""
+        """Returns whether it is computed when read: TiCDC sends no values of it."""
         return self.generated == "virtual"
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """`columns` in index order; `lengths` beside them, None if the whole column is indexed.
+    """An index. `columns` are in index order; `lengths` runs parallel, None for a whole column.
 
     An expression's hidden column is in neither: an index over one has `expression` true. Rows are
-    stored by a `clustered` primary key. A `partial` index is over the rows of a WHERE alone: if it
-    is unique, other rows may still share a value.
+    stored by a `clustered` primary key. A `partial` index covers only the rows of a WHERE: if it is
+    unique, other rows may still share a value.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Index:
     partial: bool = False
 
     def begins_with(self, columns: Sequence[str]) -> bool:
-        """Whether its first columns are these, as a whole."""
+        """Returns whether its first columns are these, each whole."""
         size = len(columns)
         whole = not (any(self.lengths[:size]) or self.expression or self.partial)
         return whole and self.columns[:size] == tuple(columns)
@@ -90,7 +90,9 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class ForeignKey:
-    """Without its actions on DELETE and UPDATE: the rows that they change are sent."""
+    """A foreign key without its actions on DELETE and UPDATE: the rows that they change are
+    sent.
+    """
 
     name: str
     columns: tuple[str, ...]

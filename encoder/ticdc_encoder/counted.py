@@ -2,5 +2,5 @@
 
 
 def counted(number: int, what: str) -> str:
-    """`1 row`, `2,000 rows`."""
+    """The number with its noun: `1 row`, `2,000 rows`."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""What can go wrong, from one root.
+"""Errors of this project, from one root.
 
     TicdcError
         WireError                   bytes that the protocol does not allow
@@ -26,23 +26,23 @@ _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
 def visible(text: str) -> str:
-    """The text for a line of a terminal or a log: names and values of the upstream could move the
-    cursor, begin lines of their own or reverse what is read, so that what is not visible (control
-    characters, those of bidirectional text, lone surrogates) is escaped as JSON does it."""
+    """The text for a line of a terminal or a log. Upstream names and values could move the cursor,
+    begin lines of their own or reverse the text, so invisible characters (control characters, those
+    of bidirectional text, lone surrogates) are escaped as JSON does it."""
     return _INVISIBLE.sub(lambda m: _SHORT.get(m[0]) or f"\\u{ord(m[0]):04x}", text)
 
 
 def visible_lines(text: str) -> str:
-    """The same for a text of several lines: they stay apart."""
+    """The same for a text of several lines, which stay separate."""
     return "\n".join(map(visible, text.split("\n")))
 
 
 class TicdcError(Exception):
     """The root of all errors of this project: one sentence, without a row's contents.
 
-    Whoever knows the position (topic, partition, offset) adds it with `add_note`. `exit_code` is
-    what a command ends with. `table` is the upstream's (schema, table), and `commit_ts` that of the
-    rows or the DDL, if the error is about those of one; else None, and 0.
+    Callers that know the position (topic, partition, offset) add it with `add_note`. `exit_code` is
+    the command's. `table` is the upstream's (schema, table), and `commit_ts` that of the rows or
+    the DDL, if the error is about one table; else None, and 0.
     """
 
     exit_code = 3
@@ -54,7 +54,7 @@ class TicdcError(Exception):
 
 
 class _OfNames(TicdcError):
-    """One that may name anything that is in a message: names are cut after 100 characters."""
+    """An error that may name anything in a message: names are cut after 100 characters."""
 
     def __str__(self) -> str:
         return _LONG.sub(r"\1...", super().__str__())
@@ -65,11 +65,11 @@ class WireError(_OfNames):
 
 
 class FieldCount(WireError):
-    """A record of csv that has not as many fields as its table and the settings want."""
+    """A csv record whose number of fields differs from that of its table and settings."""
 
 
 class DefinitionError(_OfNames):
-    """A table definition, or a value for one of its columns, that cannot be."""
+    """An impossible table definition, or an impossible value for one of its columns."""
 
 
 class ConfigError(TicdcError):
@@ -79,7 +79,7 @@ class ConfigError(TicdcError):
 
 
 class ProduceError(TicdcError):
-    """A message that the broker did not take, or a topic that is not as requested."""
+    """A message that the broker did not take, or a topic unlike the requested one."""
 
 
 class TopicError(TicdcError):

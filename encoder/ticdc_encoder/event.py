@@ -1,4 +1,4 @@
-"""What happens in the upstream, apart from any wire format."""
+"""Events of the upstream, apart from any wire format."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from ticdc_encoder.column import Column, ForeignKey, Index, handle_key
 from ticdc_encoder.partitioning import Partitioning
 
 Value = None | int | float | Decimal | str | bytes
-"""A value as exactly what came in.
+"""A value exactly as it came in.
 
 int: integers, YEAR, BIT (its bits as a number), ENUM (index, 0 = the invalid '') and SET (mask);
 float: FLOAT (the double nearest to its shortest decimal) and DOUBLE; Decimal: DECIMAL, with its
@@ -78,7 +78,9 @@ class Table:
 
 
 class KeyChange(Enum):
-    """Which key an UPDATE changes, as the OpType that TiKV was asked to tell (tikv/tikv#17062)."""
+    """Kind of key that an UPDATE changes, as the OpType that TiKV was asked to tell
+    (tikv/tikv#17062).
+    """
 
     PRIMARY = "UPDATEPK"
     UNIQUE = "UPDATEUK"
@@ -88,8 +90,8 @@ class KeyChange(Enum):
 class RowChange:
     """One row of one committed transaction. Treat it as immutable: see `dataclasses.replace`.
 
-    `before` alone is a DELETE, `after` alone an INSERT, both an UPDATE. `before` of an UPDATE may
-    lack columns that did not change; a DELETE may carry the handle key alone. `incomplete` means
+    A DELETE has only `before`, an INSERT only `after`, an UPDATE both. `before` of an UPDATE may
+    lack columns that did not change; a DELETE may carry only the handle key. `incomplete` means
     that a large row was reduced to its handle key (`handle-key-only`); `claim_check` is the
     location of the whole message. `row_key` is TiKV's, if the protocol carries it: it identifies
     the row of a table without any key. `corrupted` means that the row does not match its checksum.
@@ -108,8 +110,8 @@ class RowChange:
 
     @property
     def key_changed(self) -> KeyChange | None:
-        """Whether an UPDATE changes a column of the primary key, or else of any unique key, as far
-        as the table's indexes are known: TiCDC splits it by this."""
+        """The kind of key that an UPDATE changes, the primary or else any unique key, as far as the
+        table's indexes are known: TiCDC splits the UPDATE by this."""
         if not self._changes(self.table.key_columns):
             return None
         primary = self._changes(self.table.primary_key)
@@ -117,7 +119,7 @@ class RowChange:
 
     @property
     def handle_key_changed(self) -> bool:
-        """Whether an UPDATE changes a column of the handle key."""
+        """Returns whether an UPDATE changes a column of the handle key."""
         return self._changes(self.table.handle_key)
 
     def _changes(self, columns: tuple[str, ...]) -> bool:
@@ -176,7 +178,7 @@ Event = RowChange | Ddl | Resolved
 @dataclass(frozen=True, slots=True)
 class Transaction:
     """The row changes of one upstream transaction, of any table, in the order of its statements: a
-    row may have several. `net`: they are what TiKV holds, one of each row, in any order."""
+    row may have several. `net`: one change per row, as TiKV holds them, in any order."""
 
     commit_ts: int
     changes: tuple[RowChange, ...]

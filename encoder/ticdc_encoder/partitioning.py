@@ -1,4 +1,4 @@
-"""Which rows a partition holds, as far as the table's definition gives it as values of columns."""
+"""Rows of a partition, as far as the table's definition gives them as values of columns."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -20,8 +20,8 @@ class PartitionValue:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """`values` are the bound of VALUES LESS THAN, or the members of VALUES IN; each has one value
-    per column. A partition of HASH or KEY has none."""
+    """A partition. `values` are the bound of VALUES LESS THAN, or the members of VALUES IN; each
+    has one value per column. HASH and KEY have none."""
 
     name: str
     values: tuple[tuple[PartitionValue, ...], ...] = ()
@@ -43,13 +43,15 @@ class Partitioning:
     exact: bool = True
 
     def without(self, names: Iterable[str]) -> "Partitioning":
-        """Without the partitions of these names, in any case."""
+        """The partitioning without the partitions of these names, in any case."""
         dropped = {name.lower() for name in names}
         rest = tuple(p for p in self.partitions if p.name.lower() not in dropped)
         return replace(self, partitions=rest)
 
     def with_others(self, old: tuple[str, ...], new: tuple[Partition, ...]) -> "Partitioning":
-        """`new` instead of `old`, where the first of `old` is, or at the end if none exists."""
+        """The partitioning with `new` instead of `old`, where the first of `old` is, or at the end
+        if none exists.
+        """
         names = [partition.name.lower() for partition in self.partitions]
         positions = [names.index(name.lower()) for name in old if name.lower() in names]
         rest = self.without(old).partitions
@@ -57,7 +59,7 @@ class Partitioning:
         return replace(self, partitions=(*rest[:at], *new, *rest[at:]))
 
     def resized(self, by: int) -> "Partitioning":
-        """With `by` more partitions, or less if it is negative; for HASH and KEY."""
+        """The partitioning with `by` more partitions (fewer if negative); for HASH and KEY."""
         return replace(self, partitions=numbered(len(self.partitions) + by))
 
 

@@ -1,4 +1,4 @@
-"""A setting's value, from TOML or from a sink URI; errors name the setting, but never its value
+"""Values of settings, from TOML or from a sink URI; errors name the setting, but never its value
 unless it has choices."""
 
 import tomllib
@@ -23,10 +23,10 @@ def toml_table(config: str | Mapping[str, Any] | None) -> Mapping[str, Any]:
 
 
 def uri_parts(sink_uri: str) -> tuple[str, str, dict[str, str]]:
-    """The scheme, the path, and the parameters, of which the first of a name counts, as in Go."""
+    """The scheme, the path, and the parameters; the first of a repeated name counts, as in Go."""
     try:
         parts = urlsplit(sink_uri)
-    except ValueError:  # whose text may show a password
+    except ValueError:  # its text may show a password
         raise ConfigError(
             "the sink URI is not a URI: are special characters of its password escaped, as %40?"
         ) from None
@@ -75,7 +75,7 @@ def sorted_out(
 
 
 def flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Dotted paths and their values."""
+    """The values by dotted path."""
     for name, value in table.items():
         if isinstance(value, Mapping):
             yield from flat(value, f"{prefix}{name}.")
@@ -99,7 +99,7 @@ _LONGEST_NUMBER = 19
 
 
 def of_text(name: str, text: str, kind: type[T]) -> T:
-    """A parameter of the sink URI, as Go reads it."""
+    """Converts a parameter of the sink URI, as Go reads it."""
     value: object = text
     if kind is int and text.isdecimal() and len(text) <= _LONGEST_NUMBER:
         value = int(text)

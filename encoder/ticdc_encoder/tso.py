@@ -23,7 +23,7 @@ def seconds(ts: int) -> float:
 
 
 def moment(ts: int) -> datetime:
-    """When a commit_ts or resolved_ts was, in UTC."""
+    """The time of a commit_ts or resolved_ts, in UTC."""
     milliseconds = physical(ts)
     if milliseconds > _LAST_MILLISECOND:
         return datetime.max.replace(tzinfo=UTC)

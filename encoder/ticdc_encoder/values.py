@@ -79,7 +79,7 @@ def decimal_value(digits: str) -> Decimal:
     except ArithmeticError:
         raise ValueError("not a decimal number") from None
     if str(number) == digits and number.is_finite() and "E" not in digits:
-        return number  # most of them, and quicker than to look at each digit
+        return number  # true of most, and quicker than checking each digit
     if _is_decimal(digits) is None:
         raise ValueError("not a decimal number")
     return number
@@ -167,7 +167,7 @@ FAMILIES: dict[str, Family] = {
     **dict.fromkeys(BINARIES, _BYTES),
     **dict.fromkeys(TEXTS | TEMPORALS | {"json", "vector"}, _TEXT),
 }
-"""Type name -> how its values look. BINARY and BLOB values are text as ISO-8859-1."""
+"""Type name -> the form of its values. BINARY and BLOB values are text as ISO-8859-1."""
 
 
 def canonicaliser(type: ColumnType) -> Callable[[Value], Canonical]:

@@ -1,4 +1,4 @@
-"""What the arguments of the command line are made of; each raises `ArgumentTypeError`."""
+"""Types of the command line's arguments; each raises `ArgumentTypeError`."""
 
 import argparse
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ def timestamp(text: str) -> int:
 
 
 def moment(text: str) -> int:
-    """A TSO, or the first of a time."""
+    """A TSO, or the first TSO of a time."""
     if text.isdecimal():
         return timestamp(text)
     try:

@@ -81,10 +81,10 @@ NO_COMMANDS = {
     "start again from another timestamp: ticdc-consumer forget CONFIG, then ticdc-consumer load "
     "CONFIG --replace --at TS; or restore a backup of the target, which contains its own R",
 }
-"""Commands that are looked for, and why they do not exist."""
+"""Commands that users look for, and why they do not exist."""
 
 DEMO_PROTOCOLS = ("canal-json", "open-protocol", "simple", "debezium")
-"""Those whose entries have a `demo`, which are not imported for other commands."""
+"""Protocols whose entries have a `demo`; other commands do not import the entries."""
 
 COMPLETED_SHELLS = ("bash", "zsh", "fish")
 
@@ -95,7 +95,7 @@ Settings are in CONFIG. Each can also be given as --set kafka.topics=a,b or TICD
 
 
 class Parser(argparse.ArgumentParser):
-    """Names what a misspelt command, option or value may stand for."""
+    """Suggests names for a misspelt command, option or value."""
 
     def error(self, message: str) -> NoReturn:
         wrong = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
@@ -114,7 +114,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class ShowVersion(argparse.Action):
-    """Prints the version of the installed distribution, which only then is looked up."""
+    """Prints the version of the installed distribution, looked up only then."""
 
     def __init__(self, option_strings: Sequence[str], dest: str) -> None:
         text = "show program's version number and exit"
@@ -128,7 +128,7 @@ class ShowVersion(argparse.Action):
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The arguments of a command line. Exits with 2 and the usage for a wrong one."""
+    """Parses a command line. Exits with 2 and the usage for a wrong one."""
     whole = parser()
     arguments, unknown = whole.parse_known_args(argv)
     parsers_of(whole)[arguments.command].refuse_unknown(unknown)
@@ -136,7 +136,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def parsers_of(whole: Parser) -> dict[str, Parser]:
-    """The parser of each command, by its name."""
+    """The parser of each command by its name."""
     actions = [each for each in whole._actions if isinstance(each, argparse._SubParsersAction)]
     return dict(actions[0].choices)
 

@@ -66,12 +66,12 @@ def _ended(arguments: argparse.Namespace) -> int:
 
 
 def _silence_py4j() -> None:
-    """Spark's client logs a traceback of its connection at every interrupt."""
+    """Silences Spark's client, which logs a traceback of its connection at every interrupt."""
     logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
     logging.getLogger().addFilter(lambda record: "while sending command" not in str(record.msg))
 
 
-# Commands. What they need is imported when they run: `--help` waits for no Spark.
+# Commands. They import their modules when they run: `--help` waits for no Spark.
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -113,7 +113,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _check_ddl_ids(arguments: argparse.Namespace) -> None:
-    """Before anything is asked or started: a mistyped id needs no broker and no target."""
+    """Checks the ids before any question or start: a mistyped id needs no broker and no target."""
     from ticdc_consumer.ddl.by_operator.manual import parsed_id
 
     if arguments.ddl_done:
@@ -133,7 +133,9 @@ def _load(arguments: argparse.Namespace) -> int:
 
 
 def _loaded(options: "Settings") -> bool:
-    """Loads the tables, unless something was applied already. Whether a run may go on."""
+    """Loads the tables, unless something was applied already. Returns whether a run may
+    continue.
+    """
     from ticdc_consumer.state.store import Store
     from ticdc_consumer.targets import open_target
 
@@ -147,7 +149,7 @@ def _loaded(options: "Settings") -> bool:
 
 
 def _load_tables(options: "Settings", at: int | None = None, replace_rows: bool = False) -> bool:
-    """Whether everything is loaded, and no signal came before."""
+    """Returns whether everything was loaded before any signal came."""
     return _reported_load(options, at=at, replace_rows=replace_rows) is not None
 
 
@@ -158,7 +160,7 @@ def _reported_load(
     at: int | None = None,
     replace_rows: bool = False,
 ) -> int | None:
-    """R, once it is loaded; None if a signal came before."""
+    """Loads and returns R; None if a signal came first."""
     from ticdc_consumer.cli.load_progress import LoadLines
 
     stop, lines = Event(), LoadLines(tables)
@@ -279,7 +281,7 @@ def _verify(arguments: argparse.Namespace) -> int:
 def _demo(arguments: argparse.Namespace) -> int:
     from ticdc_consumer.cli.demo import demo
 
-    # Until there is a consumer to stop: an exception lets the demo remove its folder.
+    # Before a consumer exists to stop, an exception lets the demo remove its folder.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     with standard_output():
         demo(
@@ -417,7 +419,7 @@ def _shows_live_line(arguments: argparse.Namespace) -> bool:
 
 
 def _screen() -> "ModuleType":
-    """What draws on a terminal; pipes do not wait for its import."""
+    """Imports the module that draws on a terminal; pipes do not wait for it."""
     from ticdc_consumer.cli import screen
 
     return screen

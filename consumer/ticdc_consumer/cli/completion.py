@@ -1,4 +1,4 @@
-"""What completes the command line in a shell, made from its parser."""
+"""Shell completion scripts for the command line, made from its parser."""
 
 import argparse
 import shlex
@@ -20,7 +20,7 @@ class _Option:
 
 @dataclass(frozen=True, slots=True)
 class _Completed:
-    """A command: its options, and the words that may follow it; files, if there are none."""
+    """A command: its options, and the words that may follow it (files if there are none)."""
 
     name: str
     help: str
@@ -29,7 +29,7 @@ class _Completed:
 
 
 def script(shell: str) -> str:
-    """For `bash`, `zsh` or `fish`: to be sourced."""
+    """The script for `bash`, `zsh` or `fish` to source."""
     return "\n".join(SHELLS[shell](list(_completed(parser())))) + "\n"
 
 
@@ -87,7 +87,7 @@ def _zsh(commands: list[_Completed]) -> Iterator[str]:
         yield f"    {each.name}) shift words; (( CURRENT-- )); _arguments {' '.join(arguments)} ;;"
     yield "  esac"
     yield "}"
-    # As a file of fpath it is called at once; sourced, it registers itself.
+    # A file in fpath is called at once; a sourced one registers itself.
     yield f'if [ "$funcstack[1]" = "_{PROGRAM}" ]; then _ticdc_consumer "$@"'
     yield f"else compdef _ticdc_consumer {PROGRAM}; fi"
 

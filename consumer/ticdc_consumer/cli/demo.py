@@ -33,10 +33,10 @@ from ticdc_consumer.testing.mock_kafka import MockKafka
 from ticdc_consumer.testing.upstream import PARTITIONS, TOPIC, Upstream
 
 CUTS = 12
-"""About how many cuts the demo makes, whatever the number of rows."""
+"""Approximate number of cuts of the demo, whatever the number of rows."""
 
 PAUSE = 0.5
-"""Seconds between two resolved ts of a demo without an end."""
+"""Seconds between two resolved ts of a demo without end."""
 PAGE_HOST = "127.0.0.1"
 
 DISPATCHERS = {"sink": {"dispatchers": [{"matcher": ["*.*"], "partition": "index-value"}]}}
@@ -50,8 +50,8 @@ def demo(
     page: int | None = None,
     out: TextIO = sys.stdout,
 ) -> None:
-    """Runs the demo. With `page`, it shows the consumer at that port of this machine, and has no
-    end but a signal. Raises `Stop` unless every table equals the upstream's at the end, and the
+    """Runs the demo. With `page`, it serves the consumer's page at that port of this machine and
+    ends only on a signal. Raises `Stop` unless every table equals the upstream's at the end and the
     reader never saw a torn transaction."""
     screen = _Screen(out)
     with ExitStack() as stack:
@@ -134,7 +134,7 @@ def _options(
         "protocol": protocol,
         "kafka.topics": [TOPIC],
         "kafka.bootstrap.servers": bootstrap,
-        # The cluster ends before its last client, which would log that.
+        # The cluster ends before its last client, which would log its end.
         "kafka.log_level": 2,
         "target.url": target_url,
         "limits.rows_per_epoch": max(1, rows // CUTS),
@@ -144,7 +144,7 @@ def _options(
     if page is not None:
         settings["metrics.listen"] = f"{PAGE_HOST}:{page}"
     if target_url.startswith(("mysql", "mariadb")):
-        # Into the database of the URL, and no other.
+        # Only into the database of the URL.
         database = (sa.make_url(target_url).database or "").replace("`", "``")
         settings["tables.route"] = {f"{SCHEMA}.*": f"`{database}`.{{table}}"}
     return config.Settings.of(settings)
@@ -153,7 +153,7 @@ def _options(
 def _consume(
     consumer: Consumer, upstream: Upstream, audit: Audit, screen: "_Screen"
 ) -> tuple[RunTotals, float]:
-    """Applies all that the upstream sends; returns the sums, and the seconds it took."""
+    """Applies all that the upstream sends; returns the sums and the seconds taken."""
     totals, began = RunTotals(), time.monotonic()
     with ThreadPoolExecutor(2) as threads:
         try:
@@ -201,7 +201,7 @@ def _figures(
 
 
 class _Screen:
-    """Prints lines; on a terminal the progress is one line that is overwritten."""
+    """Prints lines; on a terminal, the progress is one line that is overwritten."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out

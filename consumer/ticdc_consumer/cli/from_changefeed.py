@@ -36,11 +36,11 @@ from ticdc_consumer.errors import Usage
 from ticdc_consumer.protocols import PROTOCOLS
 
 PATIENCE = 15.0
-"""Seconds for TiCDC to answer."""
+"""Seconds that TiCDC has to answer."""
 _LONGEST = 16 << 20
 _NAME = "[A-Za-z0-9._-]+"
 _NOT_TICDC = "(?!__consumer_offsets$|__transaction_state$|_schemas$)"
-"""Topics of Kafka itself and of a schema registry, which a pattern without a beginning fits."""
+"""Topics of Kafka itself and of a schema registry, which a pattern without a prefix would match."""
 _EXTENSION = "enable-tidb-extension"
 _TABLE_IDS = "sink.cloud-storage-config.use-table-id-as-path"
 Config = of_kafka.ChangefeedConfig | of_storage.StorageConfig
@@ -48,7 +48,7 @@ Config = of_kafka.ChangefeedConfig | of_storage.StorageConfig
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """Files for TLS to TiCDC, None for those that are not needed."""
+    """Files for TLS to TiCDC, None for those not needed."""
 
     ca: str | None = None
     cert: str | None = None
@@ -63,13 +63,13 @@ class Carried:
     changefeed: str
     settings: Mapping[str, Any]
     security: Mapping[str, Any]
-    """Those of [kafka] that need files or secrets which need not be on this machine."""
+    """Settings of [kafka] that need files or secrets, which need not be on this machine."""
     secrets: tuple[str, ...]
     notes: tuple[str, ...]
 
 
 def read_description(source: str, certificates: Certificates) -> DescribedChangefeed:
-    """Of a file, or of TiCDC's Open API. Raises `Usage`."""
+    """Reads the description from a file or from TiCDC's Open API. Raises `Usage`."""
     is_url = re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", source) is not None
     try:
         text = _asked(source, certificates) if is_url else _read(source)
@@ -126,8 +126,8 @@ def _asked(url: str, certificates: Certificates) -> str:
 
 
 def carried(described: DescribedChangefeed, sink_uri: str | None, name: str) -> Carried:
-    """The consumer's settings; `name` is the changefeed's where it is not described. Raises
-    `Usage`, which never shows the sink URI."""
+    """Returns the consumer's settings; `name` replaces a missing changefeed name. Raises `Usage`,
+    which never shows the sink URI."""
     uri = sink_uri or described.sink_uri
     if not uri:
         raise Usage(
@@ -141,7 +141,7 @@ def carried(described: DescribedChangefeed, sink_uri: str | None, name: str) -> 
 
 
 class _Carrying:
-    """One changefeed, setting by setting."""
+    """Carries over one changefeed, setting by setting."""
 
     def __init__(self, described: DescribedChangefeed, uri: str, name: str) -> None:
         self._uri, self._name, self._start_ts = uri, name, described.start_ts
@@ -156,8 +156,8 @@ class _Carrying:
         self._protocol = PROTOCOLS[protocol]
 
     def _parsed(self) -> Config:
-        """As the newest TiCDC reads it: the changefeed exists, so that its own has accepted it.
-        What is not known here is left out and noted."""
+        """Parses the configuration as the newest TiCDC does: the changefeed's own TiCDC has
+        accepted it. Settings unknown here are left out and noted."""
         known = known_settings if self._of_kafka else of_storage
         unknown = known.not_known(self._in_uri, self._in_file)
         self._notes += [
@@ -267,8 +267,8 @@ class _Carrying:
             self._require({_EXTENSION: "true"}, "commit ts")
 
     def _tables(self) -> None:
-        """Filter and names. Messages carry the names that TiCDC routes to; its filter goes by the
-        upstream's."""
+        """Carries over filter and names. Messages carry the routed names; TiCDC's filter applies to
+        the upstream's."""
         config, settings = self._config, self._access.settings
         settings["tables.case_sensitive"] = config.case_sensitive
         rules = list(config.rules) or ["*.*"]
@@ -299,14 +299,14 @@ class _Carrying:
             )
 
     def _require(self, parameters: Mapping[str, str], what: str) -> None:
-        """Notes the commands that give the sink URI other parameters."""
+        """Notes the commands that change parameters of the sink URI."""
         needed = " and ".join(f"{name}={value}" for name, value in parameters.items())
         changed = shlex.quote(changed_uri(self._uri, parameters))
         hint = f"; write your values for {MASK}" if MASK in changed else ""
         self._commands(f"{needed} in its sink URI{hint}", what, f"--sink-uri={changed}")
 
     def _require_in_file(self, table: str, name: str, what: str) -> None:
-        """Notes the commands that give the changefeed another file."""
+        """Notes the commands that change the changefeed's file."""
         self._commands(f"{name} = true in {table} of its FILE", what, "--config=FILE")
 
     def _commands(self, needed: str, what: str, change: str) -> None:
@@ -320,7 +320,7 @@ class _Carrying:
 
 
 def _topic(expression: str) -> str:
-    """The topic, or the pattern of those that a topic expression makes."""
+    """The topic, or a pattern for the topics of a topic expression."""
     if "{" not in expression:
         return expression
     parts = re.split(r"\{(?:schema|table)\}", expression)

@@ -1,4 +1,4 @@
-"""`ticdc-consumer init`: four questions or a changefeed, and a configuration with comments."""
+"""`ticdc-consumer init`: turns four answers or a changefeed into a commented configuration."""
 
 import argparse
 import json
@@ -33,7 +33,7 @@ OF_CHANGEFEED = ("sink_uri", "ca", "cert", "key")
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What a first configuration needs."""
+    """Answers that a first configuration needs."""
 
     changefeed: str
     brokers: str
@@ -43,8 +43,8 @@ class Answers:
 
 
 def init(arguments: argparse.Namespace) -> str:
-    """Writes the file, and gives what to do next. Raises `Usage` if it exists, or if an answer is
-    missing and there is no terminal to ask at."""
+    """Writes the file and returns the next steps. Raises `Usage` if the file exists, or if an
+    answer is missing and there is no terminal to ask at."""
     path = Path(arguments.file)
     if path.exists():
         raise Usage(f"{path} exists already, and is not overwritten")
@@ -79,7 +79,7 @@ def init(arguments: argparse.Namespace) -> str:
 
 
 def _from_changefeed(path: Path, arguments: argparse.Namespace) -> str:
-    """Writes what the changefeed tells, and gives what to do next and what it does not tell."""
+    """Writes the changefeed's settings; returns the next steps and what is still missing."""
     for name in ("topics", "protocol"):
         if getattr(arguments, name) is not None:
             raise Usage(f"--{name} comes from the changefeed: leave it out")
@@ -116,7 +116,7 @@ def _written(path: Path, target: sa.URL, secrets: tuple[str, ...]) -> str:
 
 
 def _require_someone_to_ask(arguments: argparse.Namespace, needed: tuple[str, ...]) -> None:
-    """Raises `Usage` with all that is missing, where there is no terminal to ask at."""
+    """Raises `Usage` with everything missing if there is no terminal to ask at."""
     missing = [f"--{name}" for name in needed if getattr(arguments, name) is None]
     if missing and not sys.stdin.isatty():
         raise Usage(f"there is no terminal to ask at: give {', '.join(missing)}")
@@ -125,7 +125,7 @@ def _require_someone_to_ask(arguments: argparse.Namespace, needed: tuple[str, ..
 def _answer(
     option: str | None, name: str, question: str, default: str, read: Callable[[str], T]
 ) -> T:
-    """The option, or what is answered at the terminal: there a wrong answer is asked again."""
+    """The option, or the answer at the terminal, which asks again after a wrong one."""
     if option is not None:
         try:
             return read(option)
@@ -189,7 +189,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def configuration(answers: Answers) -> str:
-    """The file, with what is most often set beside these answers as comments."""
+    """Returns the file, with the next most common settings as comments."""
     protocol = PROTOCOLS[answers.wire]
     needs = protocol.needs_for_marks
     sink = f"the changefeed needs {needs}" if needs else "the changefeed's protocol"
@@ -238,7 +238,7 @@ filter = ["*.*"]  # TiCDC's filter rules, such as ["shop.*", "!shop.log"]
 
 
 def _document(settings: Mapping[str, Any], from_changefeed: Carried) -> str:
-    """The settings section by section. A variable stands as a comment for each secret."""
+    """Returns the settings by section, with a commented variable for each secret."""
     sections: dict[str, list[str]] = {"": []}
     for name, value in settings.items():
         section, dot, key = name.partition(".")
@@ -262,7 +262,7 @@ def _key(name: str) -> str:
 
 
 def _toml(value: object) -> str:
-    """JSON's texts, truth values, and lists of them are TOML's, too."""
+    """The value in TOML: texts, truth values and lists of them are as in JSON."""
     if isinstance(value, Mapping):
         members = (f"{_key(key)} = {_toml(member)}" for key, member in value.items())
         return f"{{{', '.join(members)}}}"

@@ -1,4 +1,4 @@
-"""What a load logs: at most one line a second, with an end in sight, and a sum."""
+"""Log lines of a load: at most one a second, with an estimated end, and a sum."""
 
 import logging
 import time
@@ -15,10 +15,12 @@ SECONDS_PER_LINE = 1.0
 
 
 class LoadLines:
-    """Logs how far a load is. Rows that an earlier one loaded count as done, not as its own."""
+    """Logs the progress of a load. Rows that an earlier load wrote count as done, not as its
+    own.
+    """
 
     def __init__(self, tables: Sequence[str] = ()) -> None:
-        """`tables` are those that are loaded again, beside those in use; none of a first load."""
+        """`tables` are those loaded again while others are in use; none for a first load."""
         self._tables = tables
         self._began = time.monotonic()
         self._next_line = 0.0
@@ -42,7 +44,7 @@ class LoadLines:
         logger.info("loading %s%s", progress, ahead, extra={"event": "loading", **fields})
 
     def sum_up(self, resolved_ts: int | None, signal: str) -> None:
-        """`resolved_ts` is R, None if `signal` stopped the load."""
+        """Logs the sum. `resolved_ts` is R, None if `signal` stopped the load."""
         rows = f": {counted(self._last.rows_done, 'row')}" if self._last is not None else ""
         seconds = time.monotonic() - self._began
         if resolved_ts is None:

@@ -1,7 +1,7 @@
-"""What the commands log, on the standard error: a line for people, or an object for programs.
+"""Log lines of the commands on standard error: text for people, or objects for programs.
 
-The library logs by `logging`, under `ticdc_consumer`, and configures nothing: an application that
-embeds it decides what it shows. A record has an `event` and its fields beside the sentence
+The library logs with `logging`, under `ticdc_consumer`, and configures nothing: an application that
+embeds it decides what it shows. A record has an `event` and its fields next to the sentence
 (docs/reference/logs.md lists them).
 """
 
@@ -26,7 +26,7 @@ OURS = "ticdc_consumer"
 
 
 class TextLine(logging.Formatter):
-    """A record as one line, behind which its traceback may be, without passwords."""
+    """Formats a record as one line, then any traceback, without passwords."""
 
     def format(self, record: logging.LogRecord) -> str:
         message = visible(masked(record.getMessage()))
@@ -36,8 +36,8 @@ class TextLine(logging.Formatter):
 
 
 class ObjectLine(logging.Formatter):
-    """A record as one object of JSON, without passwords. A TSO is a text: it does not fit into the
-    53 bits that jq and JavaScript keep of a number."""
+    """Formats a record as a JSON object without passwords. A TSO is a text: it does not fit into
+    the 53 bits that jq and JavaScript keep of a number."""
 
     def format(self, record: logging.LogRecord) -> str:
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
@@ -82,13 +82,13 @@ def _write(line: str) -> None:
 
 
 class StandardError(logging.Handler):
-    """Writes to the standard error as it is at the moment."""
+    """Writes to the current standard error."""
 
     def __init__(self) -> None:
         super().__init__()
         self.setFormatter(TextLine())
         self.failure: OSError | None = None
-        """Why a line could not be written: nobody reads it, or the disk is full."""
+        """Reason why a line could not be written: nobody reads it, or the disk is full."""
         self._write: Callable[[str], None] = _write
         self._passed_over: Collection[str] = ()
 
@@ -102,7 +102,7 @@ class StandardError(logging.Handler):
 
     @contextmanager
     def through(self, write: Callable[[str], None], passed_over: Collection[str]) -> Iterator[None]:
-        """Inside, lines go through `write`, and records of some events nowhere."""
+        """Sends lines through `write`, and drops records of some events, inside the block."""
         self._write, self._passed_over = write, passed_over
         try:
             yield
@@ -110,19 +110,19 @@ class StandardError(logging.Handler):
             self._write, self._passed_over = _write, ()
 
     def require_reader(self) -> None:
-        """Raises `OutputClosed` once a line could not be written."""
+        """Raises `OutputClosed` after a line could not be written."""
         if self.failure is not None:
             raise OutputClosed
 
 
 handler = StandardError()
-"""Of this process; a command installs it."""
+"""Handler of this process; a command installs it."""
 
 
 @contextmanager
 def logging_to_stderr() -> Iterator[None]:
-    """Inside, records go to the standard error: those of this project from `info` on, others from
-    `warning` on. `choose` changes that."""
+    """Logs records inside the block: this project's from `info` on, others from `warning` on.
+    `choose` changes that."""
     root, ours = logging.getLogger(), logging.getLogger(OURS)
     before = ours.level
     choose("text", "info")
@@ -136,19 +136,19 @@ def logging_to_stderr() -> Iterator[None]:
 
 
 def choose(log_format: LogFormat, level: str) -> None:
-    """The form and the least level of what is logged from here on."""
+    """Sets the form and the least level of the log from here on."""
     handler.setFormatter(FORMATTERS[log_format]())
     logging.getLogger(OURS).setLevel(level.upper())
 
 
 def writes_objects() -> bool:
-    """Whether what is logged is for programs."""
+    """Returns whether log lines are for programs."""
     return isinstance(handler.formatter, ObjectLine)
 
 
 def print_record(level: int, event: str, text: str, fields: Mapping[str, object]) -> None:
-    """A last word to the standard error, whatever level was chosen. In a line for people the name
-    of the command stands before it."""
+    """Prints a final record to standard error, whatever the chosen level. A line for people begins
+    with the name of the command."""
     record = logging.makeLogRecord(
         {
             "name": OURS,

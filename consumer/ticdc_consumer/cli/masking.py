@@ -1,4 +1,4 @@
-"""Passwords of the options of this command, which none of its output shows."""
+"""Masking of passwords in the options of this command: none of its output shows them."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ _secrets: set[str] = set()
 
 
 def hide_secrets(options: "Settings") -> None:
-    """From now on the secrets of these options are masked in all output."""
+    """Masks the secrets of these options in all output from now on."""
     _secrets.update(secrets_of(options))
 
 

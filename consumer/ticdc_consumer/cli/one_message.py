@@ -1,4 +1,4 @@
-"""How `ticdc-consumer inspect` prints a message: for people, and for programs."""
+"""Output of `ticdc-consumer inspect`: one message, for people or for programs."""
 
 import json
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from ticdc_consumer.commands.inspect import Inspection
 
 
 def as_text(inspection: Inspection) -> str:
-    """For people."""
+    """Lines for people."""
     return "\n".join(map(visible, _lines(inspection)))
 
 
@@ -49,7 +49,7 @@ def _size(data: bytes | None) -> str:
 
 
 def _document(value: bytes | None) -> object:
-    """The value as JSON, if it is JSON but not what the protocol allows; Open Protocol's begins
+    """The value as JSON, if it is JSON that the protocol does not allow; Open Protocol's begins
     with its length."""
     for text in (value or b"", (value or b"")[8:]):
         with suppress(ValueError, RecursionError):
@@ -58,7 +58,7 @@ def _document(value: bytes | None) -> object:
 
 
 def as_json(inspection: Inspection) -> dict[str, object]:
-    """For programs. A TSO is a text."""
+    """An object for programs. A TSO is a text."""
     error = inspection.error
     return {
         "topic": inspection.topic,

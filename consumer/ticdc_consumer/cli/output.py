@@ -1,4 +1,4 @@
-"""What the commands print: never a password, and nothing to a reader who has gone."""
+"""Output of the commands: never a password, and nothing after its reader has left."""
 
 import json
 import logging
@@ -15,23 +15,23 @@ from ticdc_consumer.cli.logs import print_record, writes_objects
 from ticdc_consumer.cli.masking import masked
 
 _RECORD = re.compile(r"\bat ([\w.-]+)\[(\d+)\] offset (\d+)")
-"""How an error names the message that it is about."""
+"""Position of the message that an error is about, as its text names it."""
 
 
 def print_out(text: str) -> None:
-    """A line to the standard output, or several whose parts are `visible` already. Raises
+    """Prints a line to standard output, or several whose parts are already `visible`. Raises
     `OutputClosed` or `OutputError`."""
     with standard_output():
         print(visible_lines(masked(text)), flush=True)
 
 
 def print_json(document: object) -> None:
-    """A document for programs to the standard output."""
+    """Prints a document for programs to standard output."""
     print_out(json.dumps(document, indent=2, ensure_ascii=False))
 
 
 def print_error(error: TicdcError) -> int:
-    """One line to the standard error, behind the traceback if TICDC_DEBUG=1. Returns the exit
+    """Prints one line to standard error, after the traceback if TICDC_DEBUG=1. Returns the exit
     code."""
     if os.environ.get("TICDC_DEBUG") == "1":
         print_traceback(type(error), error, error.__traceback__)
@@ -41,7 +41,7 @@ def print_error(error: TicdcError) -> int:
 
 
 def record_of(text: str) -> dict[str, object]:
-    """Topic, partition and offset of the message that an error is about, if it names one."""
+    """Returns topic, partition and offset of the message that an error names, if any."""
     match = _RECORD.search(text)
     if match is None:
         return {}

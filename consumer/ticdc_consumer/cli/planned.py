@@ -1,4 +1,4 @@
-"""What `plan` prints of a cut."""
+"""Output of `plan` for a cut."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from ticdc_consumer.commands.plan import PlannedCut
 
 
 def planned(cut: PlannedCut) -> Iterator[str]:
-    """What a cut would do, in lines for an operator."""
+    """The effects of a cut, in lines for an operator."""
     if cut.resolved_ts > cut.begin:
         yield f"cut to R {with_time(cut.resolved_ts)}: {counted(cut.rows, 'row')}"
     for name, rows in sorted(cut.tables.items()):
@@ -21,7 +21,7 @@ def planned(cut: PlannedCut) -> Iterator[str]:
 
 
 def beside_tables(cut: PlannedCut) -> Iterator[str]:
-    """What there is beside the counts of its tables."""
+    """The lines that follow the counts of the cut's tables."""
     for name, changes in sorted(cut.waiting.items()):
         name = name or "other tables"
         yield (
@@ -37,7 +37,7 @@ def beside_tables(cut: PlannedCut) -> Iterator[str]:
 
 
 def planned_json(cut: PlannedCut) -> dict[str, object]:
-    """The same for programs."""
+    """The same cut for programs."""
     return {
         "begin_ts": str(cut.begin),
         "resolved_ts": str(cut.resolved_ts),

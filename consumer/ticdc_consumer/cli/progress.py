@@ -1,4 +1,4 @@
-"""What a run logs while it goes on: at most a line every ten seconds, and a sum at the end."""
+"""Log lines of a run: at most one every ten seconds, and a sum at the end."""
 
 import logging
 import time
@@ -20,14 +20,13 @@ logger = logging.getLogger(__name__)
 
 SECONDS_PER_LINE = 10.0
 SECONDS_OF_SILENCE = 30.0
-"""After which a run that commits nothing prints what it is doing, and again after each."""
+"""Silence after which a run that commits nothing prints its activity, repeatedly."""
 SECONDS_TO_FIRST_WORD = 10.0
-"""The same before its first line: whoever has just started it waits for a sign."""
+"""The same before the first line: a user who has just started the run waits for a sign."""
 SECONDS_TO_PASS = 60.0
-"""After which a run that goes on warns that its filter has let nothing pass; at its end it always
-does."""
+"""Time after which a run warns that its filter has let nothing pass; it always warns at its end."""
 NAMED = 5
-"""Tables of those that a filter leaves out."""
+"""Number of filtered-out tables to name."""
 
 
 class RunTotals:
@@ -52,7 +51,7 @@ class RunTotals:
             self.missing += counts.missing
 
     def fields(self) -> dict[str, object]:
-        """The sums of a log's record."""
+        """The sums for a log record."""
         return {
             "messages": self.messages,
             "changes": self.changes,
@@ -95,7 +94,7 @@ def nothing_passes(left_out: Counter[str]) -> str:
 
 class RunProgress:
     """Logs the epochs since the last line, the first at once; `sum_up` logs all of them together.
-    Inside `watching`, a run that commits nothing logs what it is doing."""
+    Inside `watching`, a run that commits nothing logs its activity."""
 
     def __init__(self) -> None:
         self._next_silence = min(SECONDS_OF_SILENCE, SECONDS_TO_FIRST_WORD)
@@ -159,7 +158,9 @@ class RunProgress:
 
     @contextmanager
     def watching(self, activity: Callable[[], Activity]) -> Iterator[None]:
-        """Inside, logs what the consumer is doing whenever nothing was logged for a while."""
+        """Logs the consumer's activity, inside the block, whenever nothing was logged for a
+        while.
+        """
         ends = Event()
 
         def watch() -> None:

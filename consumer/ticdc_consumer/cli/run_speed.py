@@ -1,4 +1,4 @@
-"""How fast a run goes, by looks at what it is at."""
+"""Speed of a run, measured from samples of its progress."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from ticdc_encoder.tso import physical
 
 WINDOW = 15.0
-"""Seconds that a rate is taken over."""
+"""Seconds over which a rate is measured."""
 BEHIND = 10.0
-"""Seconds of lag from which a run that goes on catches up."""
+"""Seconds of lag from which a continuous run is catching up."""
 LEAST_GAIN = 0.02
-"""Of a second in a second: with less, no end is in sight."""
+"""Gain in seconds per second below which no end is in sight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +21,13 @@ class _Sample:
 
 
 class RunSpeed:
-    """Of the last `WINDOW` seconds. Times are those of one clock, in seconds."""
+    """Speed over the last `WINDOW` seconds. Times are in seconds of one clock."""
 
     def __init__(self) -> None:
         self._looks: deque[_Sample] = deque()
 
     def add(self, at: float, resolved_ts: int, changes: int) -> None:
-        """What a look showed: R, and the changes since the start of the run."""
+        """Adds a sample: R, and the changes since the start of the run."""
         if self._looks and not self._looks[-1].resolved_ts:
             self._looks.clear()  # R was not known yet
         self._looks.append(_Sample(at, resolved_ts, changes))
@@ -36,19 +36,19 @@ class RunSpeed:
 
     @property
     def rate(self) -> float:
-        """Changes a second."""
+        """Changes per second."""
         first, last = self._looks[0], self._looks[-1]
         return (last.changes - first.changes) / max(1e-9, last.at - first.at)
 
     @property
     def speed(self) -> float:
-        """Seconds of the upstream that R goes on in a second."""
+        """The upstream's seconds by which R advances per second."""
         first, last = self._looks[0], self._looks[-1]
         gained = (physical(last.resolved_ts) - physical(first.resolved_ts)) / 1000
         return gained / max(1e-9, last.at - first.at)
 
     def seconds_left(self, lag: float, goal: int | None = None) -> float | None:
-        """Until R is `goal`, or as late as now; None if there is no end in sight."""
+        """The seconds until R is `goal`, or reaches the present; None if no end is in sight."""
         if not self._looks or self._looks[0].at == self._looks[-1].at:
             return None
         if goal is not None:

@@ -1,4 +1,4 @@
-"""What a terminal shows in colour, aligned; pipes, `NO_COLOR` and `--json` get plain text."""
+"""Coloured, aligned output for terminals; pipes, `NO_COLOR` and `--json` get plain text."""
 
 import sys
 import time
@@ -27,9 +27,9 @@ from ticdc_consumer.status.text import rows_of
 LEVELS = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 BAD = ("DDL pending", "last error", "because")
 REFRESHES = 4.0
-"""Of the live line, a second."""
+"""Updates of the live line per second."""
 BY_LINE = frozenset({"progress", "activity"})
-"""Events that the live line shows instead."""
+"""Events that the live line replaces."""
 
 
 def console_of(stream: TextIO) -> Console:
@@ -46,7 +46,7 @@ def _print(shape: Table | Text) -> None:
 
 
 def _grid(*widths: int) -> Table:
-    """Columns of a width each, and one that takes the rest of the line."""
+    """Columns of fixed width, and one that takes the rest of the line."""
     grid = Table.grid(padding=(0, 1), expand=True)
     for width in widths:
         grid.add_column(width=width)
@@ -55,7 +55,7 @@ def _grid(*widths: int) -> Table:
 
 
 def print_finding(finding: Finding) -> None:
-    """A line of `check`, as soon as it is known."""
+    """Prints a finding of `check` as soon as it is known."""
     grid = _grid(4, 24)
     level = _text(finding.level, LEVELS[finding.level])
     grid.add_row(level, _text(finding.subject, "bold"), _text(finding.text))
@@ -63,7 +63,7 @@ def print_finding(finding: Finding) -> None:
 
 
 def print_cut(cut: PlannedCut) -> None:
-    """A cut of `plan`: its tables with their counts, then the lines of what else there is."""
+    """Prints a cut of `plan`: its tables with their counts, then the other lines."""
     if cut.resolved_ts > cut.begin:
         heading = f"cut to R {cut.resolved_ts} ({moment(cut.resolved_ts):%Y-%m-%d %H:%M:%S} UTC)"
         _print(_text(heading, "bold"))
@@ -84,7 +84,7 @@ def print_cut(cut: PlannedCut) -> None:
 
 
 def print_status(status: Status, config: str) -> None:
-    """`status`: names and values, the tables, then the partitions."""
+    """Prints `status`: names and values, the tables, then the partitions."""
     grid = _grid(15)
     for name, value in rows_of(status, config):
         grid.add_row(_text(name, "bold"), _text(value, _style(status, name.strip())))
@@ -140,7 +140,7 @@ def live_text(now: Activity, pace: RunSpeed, goal: int | None) -> Text:
 
 @contextmanager
 def live_line(activity: Callable[[], Activity], goal: int | None = None) -> Iterator[None]:
-    """Inside, the last line of the terminal shows what the run is at; what is logged goes above
+    """Shows the run's activity in the terminal's last line, inside the block; log lines go above
     it."""
     console, pace = console_of(sys.stderr), RunSpeed()
 

@@ -1,4 +1,4 @@
-"""What `settings` prints: each setting with its type, default and allowed values."""
+"""Output of `settings`: each setting with its type, default and allowed values."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -9,7 +9,7 @@ from ticdc_consumer.errors import Usage
 
 
 def named(name: str) -> list[Described]:
-    """Those of a section, or one by its name; all for "". Raises `Usage` if there is none."""
+    """The settings of a section, or one by its name; all for "". Raises `Usage` if none match."""
     known = settings()
     matching = [
         each for each in known if name in ("", each.name) or each.name.startswith(f"{name}.")
@@ -21,11 +21,11 @@ def named(name: str) -> list[Described]:
 
 
 def as_text(described: Sequence[Described]) -> str:
-    """For people: a name, and under it what it is for and what it may be."""
+    """Lines for people: a name, and under it its purpose and allowed values."""
     blocks = [f"{each.name}\n    {each.help}\n    {each.values}" for each in described]
     return "\n".join(blocks)
 
 
 def as_json(described: Sequence[Described]) -> dict[str, object]:
-    """For programs."""
+    """A list for programs."""
     return {"settings": [{**asdict(each), "variable": each.variable} for each in described]}

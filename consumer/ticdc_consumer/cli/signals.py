@@ -1,6 +1,6 @@
-"""SIGINT and SIGTERM, heeded where a command can stop.
+"""SIGINT and SIGTERM, handled where a command can stop.
 
-An exception from a handler would come up in the middle of anything: in librdkafka's calls it
+An exception from a handler would surface in the middle of anything: inside librdkafka's calls it
 becomes a SystemError, or is lost.
 """
 
@@ -14,9 +14,9 @@ from typing import NoReturn
 
 @contextmanager
 def stopping(stop: Callable[[], None]) -> Iterator[list[signal.Signals]]:
-    """The first SIGINT or SIGTERM calls `stop`, which ends a run after the epoch that is under way;
-    one more ends it at once, and the database undoes what was not committed. Yields a list of the
-    signals that came."""
+    """Calls `stop` at the first SIGINT or SIGTERM, which ends a run after the current epoch. A
+    second signal ends the run at once, and the database rolls back. Yields a list of the signals
+    that came."""
     signals: list[signal.Signals] = []
 
     def on_signal(number: int, frame: FrameType | None) -> None:

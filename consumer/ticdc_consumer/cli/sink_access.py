@@ -1,4 +1,4 @@
-"""How a changefeed's sink is reached -> the same for the consumer, without any secret.
+"""Conversion of a changefeed's sink access to the consumer's settings, without any secret.
 
 Source: TiCDC `pkg/sink/kafka/options.go` (`applyTLS`, `applySASL`; pingcap/ticdc at b813e76). The
 scheme kafka+ssl does not turn TLS on there: `enable-tls` does, or files of certificates.
@@ -28,7 +28,7 @@ _PREFIXES = {
     **dict.fromkeys(("gcs", "gs"), "gs"),
     **dict.fromkeys(("azure", "azblob"), "abfs"),
 }
-"""A storage's scheme in TiCDC -> in fsspec."""
+"""Storage schemes: TiCDC's name -> fsspec's."""
 _PUBLIC = frozenset(
     {"protocol", "partition-num", "max-message-bytes", "max-batch-size", "replication-factor"}
     | {"enable-tidb-extension", "avro-enable-watermark", "kafka-version", "required-acks"}
@@ -41,8 +41,8 @@ _PUBLIC = frozenset(
 
 @dataclass(slots=True)
 class Access:
-    """`settings` by their dotted names; `secrets` are the environment's variables that must be
-    set; `notes` name what could not be carried over, and what to do."""
+    """`settings` by their dotted names; `secrets` are the environment variables that must be set;
+    `notes` name what could not be carried over, and what to do."""
 
     settings: dict[str, Any] = field(default_factory=dict)
     secrets: list[str] = field(default_factory=list)
@@ -52,13 +52,13 @@ class Access:
         self.secrets.append(variable(name))
 
     def add(self, name: str, value: Any) -> None:
-        """Sets what is there."""
+        """Adds the settings that are present."""
         if value:
             self.settings[name] = value
 
 
 def split(name: str, uri: str) -> SplitResult:
-    """Its parts. Raises `Usage`, which does not show the URI."""
+    """Splits the URI into its parts. Raises `Usage`, which does not show the URI."""
     try:
         parts = urlsplit(uri)
         _ = parts.port
@@ -73,7 +73,7 @@ def brokers_of(sink_uri: str) -> str:
 
 
 def kafka_access(in_file: Mapping[str, Any], in_uri: Mapping[str, str]) -> Access:
-    """TLS and SASL, as librdkafka names them. Raises ConfigError, and `Usage` for a mechanism that
+    """TLS and SASL with librdkafka's names. Raises ConfigError, and `Usage` for a mechanism that
     TiCDC does not have."""
     access = Access()
 
@@ -131,7 +131,7 @@ def _kerberos(access: Access, read: Any) -> None:
 
 
 def _oauth(access: Access, in_file: Mapping[str, Any]) -> None:
-    """TiCDC reads these settings in the file alone, and its secret in Base64."""
+    """Carries over OAuth's settings, which TiCDC reads in the file alone, its secret in Base64."""
     of_file = {
         "kafka.sasl.oauthbearer.client.id": "sasl-oauth-client-id",
         "kafka.sasl.oauthbearer.token.endpoint.url": "sasl-oauth-token-url",
@@ -153,9 +153,8 @@ def _oauth(access: Access, in_file: Mapping[str, Any]) -> None:
 
 
 def prefix_of(name: str, uri: str, access: Access) -> str:
-    """The prefix of a storage as fsspec opens it. Its parameters, which may be secrets, are noted
-    by their names. Raises `Usage` for a storage that TiCDC does not have; the message does not show
-    the URI."""
+    """Returns the storage's prefix for fsspec. Notes its parameters, which may be secrets, by name.
+    Raises `Usage` for a storage that TiCDC does not have; the message does not show the URI."""
     parts = split(name, uri)
     scheme = _PREFIXES.get(parts.scheme)
     if scheme is None:
@@ -171,7 +170,7 @@ def prefix_of(name: str, uri: str, access: Access) -> str:
 
 
 def registry_of(url: str, access: Access) -> None:
-    """A schema registry, whose user and password are not carried over."""
+    """Carries over a schema registry without its user and password."""
     parts = split("schema-registry", url)
     host = parts.netloc.rpartition("@")[2]
     access.settings["registry.url"] = f"{parts.scheme}://{host}{parts.path}"

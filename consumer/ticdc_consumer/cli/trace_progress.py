@@ -1,4 +1,4 @@
-"""What a trace logs while it reads a long log."""
+"""Log lines of a trace that reads a long log."""
 
 import logging
 import time
@@ -11,7 +11,9 @@ SECONDS_PER_LINE = 2.0
 
 
 class TraceLines:
-    """Logs each share that is read, with an end in sight; nothing of a log that is read at once."""
+    """Logs each share that is read, with an estimated end; nothing for a log that is read at
+    once.
+    """
 
     def __init__(self) -> None:
         self._began = time.monotonic()

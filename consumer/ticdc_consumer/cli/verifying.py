@@ -1,4 +1,4 @@
-"""`verify`: what it compares, puts right and prints."""
+"""`verify`: comparison, repair and output."""
 
 import argparse
 from collections.abc import Iterable, Sequence
@@ -36,7 +36,7 @@ class _Printing:
             print_out(text)
 
     def compared(self, reports: Iterable[TableReport]) -> list[TableReport]:
-        """Each report, printed as it comes."""
+        """Prints each report as it arrives; returns all."""
         known = []
         for report in reports:
             known.append(report)
@@ -47,7 +47,7 @@ class _Printing:
         self.say(to_text(report, self.show_values))
 
     def end(self, reports: Sequence[TableReport], outcome: RepairState | None = None) -> None:
-        """The sum, or the document; and the metrics."""
+        """Prints the sum, or the document, and writes the metrics."""
         if self.file is not None:
             self.file.replace(reports)
         if self.json:
@@ -57,8 +57,8 @@ class _Printing:
 
 
 def verified(options: Settings, arguments: argparse.Namespace, script: TextIO | None) -> bool:
-    """Whether all tables are equal, after the repair if one is asked for. The statements that
-    repair go into `script`."""
+    """Returns whether all tables are equal, after the repair if one is asked for. Writes the
+    repair's statements to `script`."""
     path = arguments.metrics_file
     file = TextFile(path, options.changefeed) if path else None
     printing = _Printing(arguments.json, arguments.show_values, file)
@@ -95,7 +95,7 @@ def _with_upstream(
 
 
 class _Steps:
-    """Prints what a repair comes to, and the sum of what was found before it."""
+    """Prints the result of a repair, and the sum of the differences found before it."""
 
     def __init__(self, printing: _Printing) -> None:
         self._printing = printing
@@ -127,7 +127,7 @@ class _Steps:
 def _against(
     options: Settings, arguments: argparse.Namespace, printing: _Printing
 ) -> list[TableReport]:
-    """Whether another target holds the same, or what the topics give."""
+    """Compares the target with another, or with the contents that the topics give."""
     if arguments.repair or arguments.repair_sql:
         raise Usage(
             "--against and --topics cannot tell which side is right: repair from the upstream, "

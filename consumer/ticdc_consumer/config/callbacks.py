@@ -10,7 +10,7 @@ OAUTH = "oauth_cb"
 
 
 def with_functions(kafka: Mapping[str, str]) -> dict[str, Any]:
-    """The settings for a client, with `oauth_cb` as the function that it names. Raises `Usage`."""
+    """Returns a client's settings with the function that `oauth_cb` names. Raises `Usage`."""
     settings: dict[str, Any] = dict(kafka)
     if OAUTH in settings:
         settings[OAUTH] = _function(settings[OAUTH])

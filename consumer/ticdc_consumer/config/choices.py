@@ -1,4 +1,4 @@
-"""The names that settings may take. What they mean is decided where they are used."""
+"""Names that settings may take. The modules that use them decide their meaning."""
 
 from typing import Literal
 
@@ -43,7 +43,7 @@ DDL_KINDS = (
     "TRUNCATE PARTITION",
     "DROP PARTITION",
 )
-"""What `[ddl.kinds]` may name: a statement, or what an ALTER TABLE does. VIEW is every statement of
-a view."""
+"""Keys of `[ddl.kinds]`: a statement, or an action of ALTER TABLE. VIEW is every statement of a
+view."""
 VIEW_KINDS = frozenset({"VIEW", "CREATE VIEW", "DROP VIEW"})
-"""Those that may be "if-certain": no row depends on them."""
+"""Kinds that may be "if-certain": no row depends on them."""

@@ -1,4 +1,4 @@
-"""The formats of a storage's files: `[storage.csv]`, which repeats the changefeed's settings."""
+"""Formats of a storage's files: `[storage.csv]`, which repeats the changefeed's settings."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ from ticdc_consumer.config.reading import ReadSettings
 
 
 def csv_options(options: ReadSettings) -> csv.Options:
-    """The format's own options. Raises ConfigError for settings that TiCDC refuses, and for those
-    under which a file can be read in two ways."""
+    """Returns the format's own options. Raises ConfigError for settings that TiCDC refuses, and for
+    those that leave a file ambiguous."""
     chosen: dict[str, Any] = {n.replace("-", "_"): v for n, v in options.storage_csv.items()}
     result = csv.Options(
         terminator=options.storage_terminator, time_zone=options.time_zone, **chosen

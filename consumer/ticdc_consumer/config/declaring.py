@@ -1,4 +1,4 @@
-"""How an option declares the setting that fills it."""
+"""Declarations of the settings that fill options."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,16 +9,16 @@ from ticdc_consumer.config import parsers
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting of an option. `read` turns what TOML or a text gives into the option's value, and
+    """One setting of an option. `read` converts a TOML value or a text to the option's value; it
     raises ValueError with the rest of a sentence that begins with the setting's name."""
 
     name: str
     read: Callable[[Any], Any]
     help: str
     is_table: bool = False
-    """Whether it is a TOML table, whose entries later sources override one by one."""
+    """True for a TOML table, whose entries later sources override one by one."""
     allowed: tuple[str, ...] = ()
-    """The values that it may have, if these can be listed."""
+    """Allowed values, if they can be listed."""
 
 
 @dataclass(frozen=True, slots=True)

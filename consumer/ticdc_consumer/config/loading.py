@@ -44,7 +44,7 @@ from ticdc_consumer.errors import Usage
 logger = logging.getLogger(__name__)
 
 Given = Mapping[str, Any]
-"""Dotted names such as `kafka.topics`, and the values that TOML or a text gave them."""
+"""Values from TOML or a text, by dotted name such as `kafka.topics`."""
 
 UTF_8 = "utf-8-sig"
 """Editors on Windows may put a byte order mark before the first character."""
@@ -53,7 +53,7 @@ NAMED_BY_USERS = (
     *("hadoop.", "executorEnv.", "yarn.appMasterEnv.", "kubernetes.driverEnv.", "sql.catalog."),
     *("kubernetes.driver.", "kubernetes.executor.", "driver.resource.", "executor.resource."),
 )
-"""What settings of Spark begin with whose rest is a name that users choose."""
+"""Prefixes of Spark's settings whose remainder is a user-chosen name."""
 
 FORCED = {"enable.auto.commit": "false", "auto.offset.reset": "error"}
 """The position is in the database: Kafka may neither store it nor choose another one."""
@@ -62,7 +62,7 @@ FORCED = {"enable.auto.commit": "false", "auto.offset.reset": "error"}
 def read(
     path: str | Path, sets: Iterable[str] = (), environ: Mapping[str, str] = os.environ
 ) -> Settings:
-    """`Settings.read`."""
+    """Implements `Settings.read`."""
     settings: dict[str, Any] = {}
     for layer in (_from_file(Path(path)), _from_environment(environ), _from_texts(sets)):
         _lay_over(settings, layer)
@@ -70,7 +70,7 @@ def read(
 
 
 def parse(text: str) -> Settings:
-    """`Settings.parse`."""
+    """Implements `Settings.parse`."""
     try:
         return of_names(_flatten(tomllib.loads(text)))
     except tomllib.TOMLDecodeError as error:
@@ -78,7 +78,7 @@ def parse(text: str) -> Settings:
 
 
 def of_names(settings: Given) -> Settings:
-    """`Settings.of`."""
+    """Implements `Settings.of`."""
     for name in settings:
         require_known(name)
     from_storage = "storage.url" in settings
@@ -132,7 +132,7 @@ def of_names(settings: Given) -> Settings:
 
 @runtime_checkable
 class _ProtocolEntry(Protocol):
-    """What settings ask the entry of their protocol for; `WireProtocol` says what each is."""
+    """Fields of a protocol's entry that settings need; `WireProtocol` describes each."""
 
     @property
     def format(self) -> object: ...
@@ -161,7 +161,7 @@ def _read(name: str, parser: Callable[[Any], Any], value: Any) -> Any:
         raise Usage(f"{name} {error}") from None
 
 
-# Where settings come from.
+# Sources of settings.
 
 
 def _from_file(path: Path) -> Given:
@@ -237,7 +237,7 @@ def _lay_over(settings: dict[str, Any], layer: Given) -> None:
         settings[name] = value
 
 
-# What several settings make up.
+# Options made of several settings.
 
 
 def _require_no_kafka(settings: Given) -> None:
@@ -276,7 +276,7 @@ def _url(settings: Given, declared: UrlSetting) -> sa.URL | None:
             f"{name} is not a URL such as {declared.example}{hint if '@' in text else ''}"
         ) from None
     if url.host and text.count("@") > 1:
-        # The rest of a password would be taken for the host, and be shown in messages.
+        # The URL would have the rest of a password as host, and messages would show it.
         raise Usage(f"{name} has more than one @: write %40 in a name, or set {password_name}")
     password = _from_secret_file(settings, password_name)
     if password is not None:
@@ -296,7 +296,7 @@ def _kafka(settings: Given, changefeed: str) -> dict[str, str]:
 
 def _require_accepted(kafka: Mapping[str, str]) -> None:
     """Lets librdkafka itself judge its settings; without brokers it connects nowhere."""
-    # A client with the function would wait for its first token.
+    # A client that has the function waits for its first token.
     settings = {name: value for name, value in with_functions(kafka).items() if name != OAUTH}
     try:
         confluent_kafka.Consumer({**settings, "bootstrap.servers": ""}).close()
@@ -313,7 +313,7 @@ def _require_accepted(kafka: Mapping[str, str]) -> None:
 
 
 def _did_you_mean(section: str, name: str, client: str, cutoff: float) -> str:
-    """Among the client's settings and ours of the same section."""
+    """Suggests a setting of the client, or one of ours in the same section."""
     ours = (known for known in NAMES if known.startswith(f"{section}."))
     theirs = (f"{section}.{known}" for known in known_settings(client))
     return did_you_mean(f"{section}.{name}", (*ours, *theirs), cutoff)
@@ -329,8 +329,8 @@ def _spark(settings: Given) -> dict[str, str]:
 
 
 def _warn_of_misspelt(spark: Iterable[str]) -> None:
-    """Spark takes any name, since extensions have their own: one that is nearly one of Spark's own
-    has no effect, in all likelihood."""
+    """Warns of misspelt settings of Spark, which takes any name because extensions have their own:
+    one that is almost a name of Spark's own very probably has no effect."""
     known = known_settings("spark")
     for name in (name.removeprefix("spark.") for name in spark):
         if name in known or name.startswith(NAMED_BY_USERS):

@@ -1,4 +1,4 @@
-"""Upstream tables that share a table of the target, and the column that tells their rows apart."""
+"""Merging of upstream tables into one target table, and the column that tells their rows apart."""
 
 import re
 from collections.abc import Mapping
@@ -9,12 +9,12 @@ from ticdc_encoder.filters.table import TableMatcher
 from ticdc_consumer.config.routing import matcher_of
 
 MOST_CHARACTERS = 140
-"""Of a shard's name: two names of 64 characters, the dot, and some quotes."""
+"""Length of a shard's name: two names of 64 characters, the dot, and some quotes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """What `column` of the target's table holds in the rows of one upstream table."""
+    """Name that `column` holds in the target's rows of one upstream table."""
 
     column: str
     name: str
@@ -30,7 +30,7 @@ class Merging:
         ]
 
     def shard(self, schema: str, table: str) -> Shard | None:
-        """None for a table that has its table of the target for itself."""
+        """The shard; None for a table that has a target table to itself."""
         for matcher, column in self._rules:
             if matcher.matches(schema, table):
                 return Shard(column, f"{_part(schema)}.{_part(table)}")
@@ -53,6 +53,6 @@ _NAME = re.compile(r"""(?:"((?:[^"]|"")+)"|([^."]+))\.(?:"((?:[^"]|"")+)"|([^."]
 
 
 def _part(name: str) -> str:
-    """No two tables have one name: a part that is not plain is quoted."""
+    """Quotes a part that is not plain, so that no two tables have one name."""
     plain = not set(name) & set('."')
     return name if plain else '"' + name.replace('"', '""') + '"'

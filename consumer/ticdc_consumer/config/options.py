@@ -1,4 +1,4 @@
-"""What a user may set. Each option declares the setting that fills it, its parser and its help."""
+"""Options that a user may set. Each declares the setting that fills it, its parser and its help."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -28,20 +28,20 @@ class Settings(ReadSettings):
     def read(
         path: str | Path, sets: Iterable[str] = (), environ: Mapping[str, str] = os.environ
     ) -> "Settings":
-        """Those of a TOML file, of `TICDC_...` variables and of `key=value` texts; later ones win.
-        Raises `Usage`."""
+        """Reads a TOML file, `TICDC_...` variables and `key=value` texts; later ones win. Raises
+        `Usage`."""
         read: Settings = _loading().read(path, sets, environ)
         return read
 
     @staticmethod
     def parse(document: str) -> "Settings":
-        """Those of a TOML document, and no others. Raises `Usage`."""
+        """Reads a TOML document, and nothing else. Raises `Usage`."""
         parsed: Settings = _loading().parse(document)
         return parsed
 
     @staticmethod
     def of(values: Mapping[str, Any]) -> "Settings":
-        """Those of dotted names, such as `kafka.topics`, for programs that need no file. Raises
+        """Reads dotted names, such as `kafka.topics`, for programs that need no file. Raises
         `Usage`."""
         settings: Settings = _loading().of_names(values)
         return settings
@@ -74,7 +74,7 @@ class Settings(ReadSettings):
             "TiCDC's release, such as 8.5.7: `check` reports its known defects",
         ),
     )
-    """Messages do not name it."""
+    """Release of TiCDC, which messages do not name."""
     dump_url: str | None = field(
         default=None,
         repr=False,
@@ -84,14 +84,14 @@ class Settings(ReadSettings):
             "URL of Dumpling's files, which `load` reads instead of source.upstream",
         ),
     )
-    """Their prefix, as fsspec opens it."""
+    """Prefix of the dump's files, as fsspec opens it."""
     dump_time_zone: str | None = field(
         default=None,
         metadata=setting(
             "source.dump_time_zone", parsers.time_zone, "time zone of Dumpling's session"
         ),
     )
-    """Needed if a table has a TIMESTAMP: the files do not tell it."""
+    """Time zone of the dump, required for a TIMESTAMP: the files do not name it."""
     dump_csv: Mapping[str, bool | str] = field(
         default_factory=dict,
         metadata=setting(
@@ -118,8 +118,8 @@ class Settings(ReadSettings):
             "of large cuts",
         ),
     )
-    """With "staging" into tables of their own, from which the driver's transaction takes them; on
-    PostgreSQL, MySQL and MariaDB, for cuts that are applied net."""
+    """Mode "staging" has tasks write into their own tables, from which the driver's transaction
+    takes the rows; on PostgreSQL, MySQL and MariaDB, for cuts that are applied net."""
     write_source: int | None = field(
         default=None,
         metadata=setting(
@@ -129,7 +129,7 @@ class Settings(ReadSettings):
             "rows marked so",
         ),
     )
-    """1 to 15; on a target that is TiDB only."""
+    """Number from 1 to 15, only for a TiDB target."""
     route: Mapping[str, str] = field(
         default_factory=dict,
         metadata=setting(
@@ -139,7 +139,7 @@ class Settings(ReadSettings):
             is_table=True,
         ),
     )
-    """Templates may hold {schema} and {table}."""
+    """Templates, which may hold {schema} and {table}."""
     merge: Mapping[str, str] = field(
         default_factory=dict,
         metadata=setting(
@@ -159,7 +159,7 @@ class Settings(ReadSettings):
             is_table=True,
         ),
     )
-    """Used only if neither the messages nor the target's table determine the key."""
+    """Keys, used only if neither the messages nor the target's table determine the key."""
     at_least_once: tuple[str, ...] = field(
         default=(),
         metadata=setting(
@@ -168,7 +168,7 @@ class Settings(ReadSettings):
             "patterns of tables to accept without a key; their rows may be written twice",
         ),
     )
-    """A row of such a table that TiCDC sends twice may be written twice."""
+    """Tables in which a row that TiCDC sends twice may be written twice."""
     allow_triggers: tuple[str, ...] = field(
         default=(),
         metadata=setting(
@@ -193,7 +193,7 @@ class Settings(ReadSettings):
             "ddl.keep_dropped", parsers.duration, 'how long dropped tables are kept, such as "24h"'
         ),
     )
-    """Seconds of the upstream's time; it concerns emptied tables, too."""
+    """Seconds of the upstream's time; emptied tables are kept, too."""
     ddl_kinds: Mapping[str, OnKind] = field(
         default_factory=dict,
         metadata=setting(
@@ -203,8 +203,8 @@ class Settings(ReadSettings):
             is_table=True,
         ),
     )
-    """Kinds of `choices.DDL_KINDS` for which `ddl_on_unsupported` does not hold. VIEW, if it is not
-    among them, is "if-certain": a view that may show something else in the target is left out."""
+    """Kinds of `choices.DDL_KINDS` that override `ddl_on_unsupported`. VIEW, if absent, is
+    "if-certain": a view that may show something else in the target is left out."""
     ddl_tables: Mapping[str, OnUnsupported] = field(
         default_factory=dict,
         metadata=setting(
@@ -224,7 +224,7 @@ class Settings(ReadSettings):
             "it a key",
         ),
     )
-    """At the ALTER TABLE that gives it the key."""
+    """Load of a missing table at the ALTER TABLE that gives it the key."""
 
     quarantine: bool = field(
         default=False,
@@ -234,7 +234,7 @@ class Settings(ReadSettings):
             "whether to quarantine a table whose rows cannot be applied, while the others continue",
         ),
     )
-    """Only with `apply = "net"`; such a table waits for `ticdc-consumer release`."""
+    """Only with `apply = "net"`; a quarantined table waits for `ticdc-consumer release`."""
 
     rows_per_epoch: int = field(
         default=400_000,
@@ -251,7 +251,7 @@ class Settings(ReadSettings):
         ),
     )
     """Encoded facts that the driver may hold of one cut. Cuts are chosen to fit; one that cannot be
-    cut smaller goes through Spark's shuffle."""
+    split goes through Spark's shuffle."""
     load_chunk: int = field(
         default=16 << 20,
         metadata=setting(
@@ -266,7 +266,7 @@ class Settings(ReadSettings):
             "seconds that a commit_ts may be ahead of this machine's clock",
         ),
     )
-    """Ahead of this machine's clock."""
+    """Seconds ahead of this machine's clock."""
     schema_wait: float = field(
         default=300.0,
         metadata=setting(
@@ -275,7 +275,7 @@ class Settings(ReadSettings):
             "seconds that a row of the Simple protocol waits for its schema",
         ),
     )
-    """How long they may wait after the log's last message."""
+    """Seconds that rows may wait for a schema after the log's last message."""
     takeover_after: float = field(
         default=30.0,
         metadata=setting(
@@ -311,7 +311,9 @@ class Settings(ReadSettings):
             "number of messages from which Spark reads a cut; the driver reads smaller cuts",
         ),
     )
-    """With 0 Spark reads every cut. Below the default, Spark's task costs more than it saves."""
+    """Messages from which Spark reads a cut, 0 for every cut. Below the default, Spark's task costs
+    more than it saves.
+    """
     retries: int = field(
         default=8,
         metadata=setting("limits.retries", parsers.count, "how often an epoch is retried"),
@@ -370,5 +372,5 @@ class Settings(ReadSettings):
 
 
 def _loading() -> ModuleType:
-    """What makes settings: it is above them, and below whoever calls for it."""
+    """Imports the module that makes settings: it is above them, and below its callers."""
     return import_module("ticdc_consumer.config.loading")

@@ -46,7 +46,7 @@ DUMP_SETTINGS = {
 }
 """Dumpling's options for CSV, with the types of their values."""
 DIALECTS = ("", "default", "snowflake", "redshift", "bigquery")
-"""Of `csv-output-dialect`."""
+"""Values of `csv-output-dialect`."""
 
 
 def text(value: Any) -> str:
@@ -64,7 +64,7 @@ def ticdc_version(value: Any) -> Version:
 
 
 def prefix(value: Any) -> str:
-    """A URL below which files lie."""
+    """The URL below which files lie."""
     url = text(value)
     if "?" in url or not url.strip("/"):
         raise ValueError("must be a prefix without parameters, such as s3://bucket/folder")
@@ -72,7 +72,7 @@ def prefix(value: Any) -> str:
 
 
 def scalar(value: Any) -> str:
-    """The value as a text, in the way that librdkafka and Spark write it."""
+    """Returns the value as a text, as librdkafka and Spark write it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str | int | float):
@@ -90,7 +90,7 @@ def characters(value: Any) -> str:
 
 
 def names(value: Any) -> tuple[str, ...]:
-    """A TOML array of texts, or texts with commas between them."""
+    """A TOML array of texts, or one text with commas."""
     if isinstance(value, str):
         value = _toml(value) if value.lstrip().startswith("[") else value.split(",")
     if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
@@ -99,10 +99,10 @@ def names(value: Any) -> tuple[str, ...]:
 
 
 def lossy_rules(value: Any) -> frozenset[str]:
-    """Names of `choices.LOSSY_RULES`, or of the rules of another distribution's database."""
+    """Names from `choices.LOSSY_RULES`, or rules of another distribution's database."""
     rules, known = frozenset(names(value)), LOSSY_RULES
     if rules - known:
-        # It takes longer to import than all else that a command line needs.
+        # It takes longer to import than everything else that a command line needs.
         from ticdc_consumer.targets import mapping_rules
 
         known |= mapping_rules()
@@ -144,7 +144,7 @@ def table(value: Any) -> dict[str, Any]:
 
 
 def mapping(read: Callable[[Any], Any]) -> Callable[[Any], dict[str, Any]]:
-    """A table whose values `read` reads."""
+    """A parser of a table whose values `read` reads."""
 
     def read_mapping(value: Any) -> dict[str, Any]:
         result = {}
@@ -201,7 +201,7 @@ def ddl_tables(value: Any) -> dict[str, Any]:
 
 
 def protocol(value: Any) -> str:
-    """The name of a protocol that is read."""
+    """The name of a supported protocol."""
     if isinstance(value, str) and value in NOT_READ:
         raise ValueError(f"{value} {NOT_READ[value]}")
     if isinstance(value, str) and is_protocol(value):
@@ -226,8 +226,8 @@ def column_selectors(value: Any) -> tuple[ColumnSelector, ...]:
 
 
 def dump_settings(value: Any) -> dict[str, bool | str]:
-    """Dumpling's options for CSV, under their own names. Only those under which a file can be read
-    in one way alone."""
+    """Returns Dumpling's options for CSV, under their own names. Accepts only options that leave no
+    file ambiguous."""
     settings = _named(value, DUMP_SETTINGS)
     for name in ("csv-separator", "csv-delimiter"):
         mark = str(settings.get(name, ","))
@@ -266,7 +266,7 @@ def flag(value: Any) -> bool:
 
 
 def whole_number(value: Any) -> int:
-    """0 or more."""
+    """An integer, 0 or more."""
     if isinstance(value, bool) or not re.fullmatch(r"\d{1,20}", str(value).replace("_", "")):
         raise ValueError("must be a whole number")
     return int(value)
@@ -280,8 +280,8 @@ def count(value: Any) -> int:
 
 
 def write_source(value: Any) -> int:
-    """A cluster's number. TiDB takes 0 to 15, 0 for writes that are not TiCDC's, and makes 15 of
-    more (`tidb_cdc_write_source` in sessionctx/variable/sysvar.go, 6.5.0 to 8.5)."""
+    """A cluster's number. TiDB takes 0 to 15, 0 for writes that are not TiCDC's, and treats more as
+    15 (`tidb_cdc_write_source` in sessionctx/variable/sysvar.go, 6.5.0 to 8.5)."""
     number = count(value)
     if number > 15:
         raise ValueError("must be 1 to 15")
@@ -307,7 +307,7 @@ def seconds(value: Any) -> float:
 
 
 def sign_interval(value: Any) -> float:
-    """Seconds that are more than a consumer lets pass between two signs of it (5)."""
+    """Seconds, more than a consumer's interval between two signs of life (5)."""
     number = seconds(value)
     if number < 6:
         raise ValueError("must be a number of seconds, 6 or more")
@@ -331,7 +331,7 @@ def interval(value: Any) -> float:
 
 
 def address(value: Any) -> tuple[str, int]:
-    """Host and port, of "127.0.0.1:9464" or "[::1]:9464"."""
+    """Host and port of "127.0.0.1:9464" or "[::1]:9464"."""
     match = _ADDRESS.fullmatch(str(value).strip())
     if match is None or not 0 < int(match[3]) < 1 << 16:
         raise ValueError('must be an address with a port, such as "127.0.0.1:9464"')
@@ -354,8 +354,8 @@ def time_zone(value: Any) -> str:
 
 
 def filter_rules(value: Any) -> tuple[str, ...]:
-    """The rules of TiCDC's table filter. A file of rules is read here, once: its content is a part
-    of the scope, and the tasks' machines do not have the file."""
+    """The rules of TiCDC's table filter. A file of rules is read once, here: its content is part of
+    the scope, and the tasks' machines do not have the file."""
     try:
         rules = imported(names(value))
         TableFilter(rules)

@@ -1,6 +1,6 @@
-"""The protocols by name, and where the entry of each is.
+"""Protocols by name, and the module of each entry.
 
-Settings only need the names, and what an entry asks of them; the entries themselves are above.
+Settings need only the names and a few fields of an entry; the entries themselves are above.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from pkgutil import resolve_name
 from ticdc_consumer.errors import Usage
 
 GROUP = "ticdc_consumer.protocols"
-"""The entry point group of protocols of others."""
+"""Entry point group for protocols of other distributions."""
 
 OURS: Mapping[str, str] = {
     "canal-json": "ticdc_consumer.protocols.canal_json:PROTOCOL",
@@ -21,7 +21,7 @@ OURS: Mapping[str, str] = {
     "debezium-avro": "ticdc_consumer.protocols.debezium_avro:PROTOCOL",
     "csv": "ticdc_consumer.protocols.csv:PROTOCOL",
 }
-"""The protocols of this package, by the name that TiCDC gives them."""
+"""Protocols of this package, by TiCDC's name."""
 
 NOT_READ: Mapping[str, str] = {
     "canal": "has neither commit_ts nor resolved ts: use canal-json, enable-tidb-extension=true",
@@ -40,8 +40,8 @@ def is_protocol(name: object) -> bool:
 
 
 def entry_named(name: str) -> object:
-    """Imports the entry. Raises KeyError for a name that nobody has, and `Usage` for an entry point
-    of another distribution that fails."""
+    """Imports the entry. Raises KeyError for an unknown name, and `Usage` for a failing entry point
+    of another distribution."""
     if name in OURS:
         return resolve_name(OURS[name])
     points = tuple(entry_points(group=GROUP, name=name))

@@ -1,4 +1,4 @@
-"""What a user may set of how changes are read: what Spark's tasks need, and nothing else."""
+"""Settings for reading changes: only what Spark's tasks need."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from ticdc_consumer.config.declaring import choice, section, setting, url
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadSettings:
-    """The part of `Settings` that tasks are sent, with no secret that they do not need."""
+    """The part of `Settings` that is sent to tasks, without secrets that they do not need."""
 
     protocol: str = field(
         metadata=setting("protocol", parsers.protocol, "the changefeed's protocol")
@@ -23,7 +23,7 @@ class ReadSettings:
             "storage.url", parsers.prefix, "URL prefix of a cloud storage sink, instead of [kafka]"
         ),
     )
-    """As fsspec opens it."""
+    """URL as fsspec opens it."""
     storage_date_separator: choices.DateSeparator = field(
         default="day",
         metadata=choice(
@@ -137,7 +137,7 @@ class ReadSettings:
             "bytes that one value may have after decompression",
         ),
     )
-    """The most bytes that one compressed value may inflate to."""
+    """Bytes that one compressed value may inflate to, at most."""
     clock_skew: float = field(
         default=60.0,
         metadata=setting(
@@ -155,8 +155,8 @@ class ReadSettings:
             example="mysql+pymysql://user@host:4000",
         ),
     )
-    """The upstream TiDB: tables are loaded from it and compared with it, and what TiCDC does not
-    send is read from it: rows of handle-key-only, values that a DDL gives existing rows."""
+    """The upstream TiDB: tables are loaded from it and compared with it, and it supplies what TiCDC
+    does not send: rows of handle-key-only, values that a DDL gives existing rows."""
     registry: Mapping[str, str] = field(
         default_factory=dict,
         repr=False,

@@ -1,4 +1,4 @@
-"""Keeps passwords out of everything that is printed."""
+"""Removal of passwords from everything that is printed."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -34,7 +34,7 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 def secrets_of(options: "Settings") -> frozenset[str]:
     """The secret values among the options.
 
-    Values of one or two characters are left to the patterns of `redact`: to mask each of their
+    Values of one or two characters are left to the patterns of `redact`: masking each of their
     occurrences would make every text unreadable.
     """
     import sqlalchemy as sa  # takes half a second, which `--help` need not wait for
@@ -51,7 +51,7 @@ def secrets_of(options: "Settings") -> frozenset[str]:
 
 
 def secret_values(settings: Mapping[str, str]) -> set[str]:
-    """The values of the settings whose names are those of secrets."""
+    """Returns the values of settings with secret names."""
     return {value for name, value in settings.items() if _SECRET_NAME.search(name)}
 
 

@@ -1,4 +1,4 @@
-"""Every setting with its type, default and allowed values, for help and documents."""
+"""Settings with type, default and allowed values, for help and documents."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -44,8 +44,7 @@ TYPES: Mapping[Callable[[Any], Any], str] = {
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """One setting. `default` is as TOML has it, "" if there is none; `required` says that it must
-    be set."""
+    """One setting. `default` is TOML, "" if there is none; `required`: it must be set."""
 
     name: str
     type: str
@@ -94,7 +93,7 @@ def _allowed(setting: Setting) -> tuple[str, ...]:
 
 
 def _text(setting: Setting, value: Any) -> str:
-    """A default as TOML has it."""
+    """A default as TOML."""
     if value is MISSING or value is None or value in ((), frozenset()):
         return ""
     if isinstance(value, bool):

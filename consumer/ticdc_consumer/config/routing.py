@@ -43,7 +43,7 @@ def _filled(part: str, schema: str, table: str) -> str:
 
 
 def matcher_of(pattern: str, case_sensitive: bool) -> TableMatcher:
-    """Raises `ConfigError` for what is not a pattern of names."""
+    """The matcher. Raises `ConfigError` if the text is not a pattern of names."""
     if pattern.lstrip().startswith(("!", "@", "#")):
         raise ConfigError(f"{pattern!r} is not a pattern of names, such as shop.*")
     return TableMatcher((pattern,), case_sensitive=case_sensitive)

@@ -1,4 +1,4 @@
-"""The settings by name, as the fields of `Settings` declare them."""
+"""Settings by name, as the fields of `Settings` declare them."""
 
 from dataclasses import MISSING, fields
 from typing import TypeVar
@@ -12,7 +12,7 @@ Declared = TypeVar("Declared", Setting, UrlSetting, Section)
 
 
 def _declared(kind: type[Declared]) -> dict[str, Declared]:
-    """The declarations of that kind, by option."""
+    """The declarations of one kind, by option."""
     declared = {f.name: f.metadata["setting"] for f in fields(Settings)}
     return {option: d for option, d in declared.items() if isinstance(d, kind)}
 
@@ -22,12 +22,12 @@ URLS = _declared(UrlSetting)
 SECTIONS = _declared(Section)
 
 OTHER_VARIABLES = frozenset({"TICDC_DEBUG", "TICDC_FAILPOINT"})
-"""Variables of the environment that are not settings."""
+"""Environment variables that are not settings."""
 
 NAMES = frozenset(setting.name for setting in SETTINGS.values())
 TABLES = tuple(setting.name for setting in SETTINGS.values() if setting.is_table)
 PREFIXES = tuple(f"{section.name}." for section in SECTIONS.values())
-"""What the names of settings that pass through begin with."""
+"""Prefixes of the names of settings that pass through."""
 REQUIRED = (
     *(
         SETTINGS[option.name].name
@@ -53,7 +53,7 @@ URL_SETTINGS = {name: text for url in URLS.values() for name, text in _url_setti
 
 
 def described() -> dict[str, str]:
-    """The help text of each setting by name, section by section; a section that passes through has
+    """Returns each setting's help by name, section by section; a section that passes through has
     one name."""
     texts = {
         **{setting.name: setting.help for setting in SETTINGS.values()},
@@ -64,7 +64,7 @@ def described() -> dict[str, str]:
 
 
 def examples() -> list[str]:
-    """Every name that can be listed, and one of each section that passes through."""
+    """Every listable name, and an example of each section that passes through."""
     names = [setting.name for setting in SETTINGS.values()]
     return [*names, *URL_SETTINGS, *(section.example for section in SECTIONS.values())]
 

@@ -1,12 +1,12 @@
-"""The name that a misspelt one may stand for."""
+"""Suggestions for misspelt names."""
 
 from collections.abc import Iterable
 from functools import cache
 
 
 def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.5) -> str:
-    """The end of a sentence about an unknown name; empty if no known one is like it."""
-    from difflib import get_close_matches  # what is spelt right waits for none of this
+    """The end of a sentence about an unknown name; empty if no known one is similar."""
+    from difflib import get_close_matches  # a correctly spelt name does not wait for this
 
     near = get_close_matches(name, list(known), n=1, cutoff=cutoff)
     return f"; did you mean {near[0]}?" if near else ""
@@ -14,7 +14,7 @@ def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.5) -> str:
 
 @cache
 def known_settings(client: str) -> frozenset[str]:
-    """The settings of "librdkafka" or "spark", as far as they are listed beside this module."""
+    """Returns the settings of "librdkafka" or "spark" listed next to this module."""
     from importlib.resources import files
 
     return frozenset(

@@ -1,4 +1,4 @@
-"""The rows of a cut, read by the driver or by Spark's tasks; the target is not needed for it."""
+"""Reads the rows of a cut, by the driver or by Spark's tasks; the target is not needed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,8 +38,8 @@ Definitions = Mapping[tuple[str, str], Table]
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """What a cut is planned and read with, as it was when that began: the tables, what the cut
-    takes, and the R that is committed."""
+    """A snapshot, taken when planning or reading begins, of the layouts, the scope of the cut and
+    the committed R."""
 
     layouts: Sequence[Layout]
     shapes: TableShapes
@@ -62,9 +62,9 @@ class CutReader:
         staging: StagingJob | None = None,
         unneeded: Unneeded | None = None,
     ) -> None:
-        """`ddls` are those that were seen, `definitions` the tables whose CREATE TABLE came through
-        the stream. By `staging` tasks of Spark write rows themselves; what they wrote is then
-        `unneeded` once the cut was applied, or thrown away."""
+        """`ddls` gives the DDL seen so far, `definitions` the tables whose CREATE TABLE came
+        through the stream. With `staging`, Spark's tasks write rows themselves; their staging
+        tables become `unneeded` once the cut is applied or discarded."""
         self.monitor = monitor
         self._options = options
         self._spark = spark
@@ -76,9 +76,9 @@ class CutReader:
         self._unneeded = unneeded or Unneeded()
 
     def read(self, base: Checkpoint, cut: Cut, knowledge: Knowledge) -> Gathered:
-        """Reads a cut with the layouts that are known; the report names those that are missing,
-        and DDL that the cut does not have. If it has `unread` rows, whose schema has not come yet,
-        the cut is not to be applied, and `Planner.awaits` is to be told."""
+        """Reads a cut with the known layouts. The report names missing layouts and DDL that the cut
+        lacks. If it has `unread` rows, whose schema has not come yet, the cut must not be applied
+        and the caller must tell `Planner.awaits`."""
         failpoints.hit("read")
         with self.monitor.at("reading", f"the cut up to {cut.end}"):
             gathered = self._gather(cut, partial(self._job, base, cut, knowledge))
@@ -137,7 +137,7 @@ class CutReader:
         return replace(options, filter=(*rules, *(f"!{pattern}" for pattern in scope.left_out)))
 
     def read_again(self, base: Checkpoint, cut: Cut, knowledge: Knowledge, clash: Clash) -> None:
-        """Reads the two rows of a clash by one task, which names their key and columns. Raises
+        """Reads the two rows of a clash with one task, which names their key and columns. Raises
         `Stop`."""
         partitions = sorted(cut.ends)
         starts: dict[TopicPartition, int] = {}
@@ -149,8 +149,8 @@ class CutReader:
         self.read(base, replace(cut, starts=starts, ends=ends, messages=0.0), knowledge)
 
     def _gather(self, cut: Cut, job: Callable[[bool], ReadJob]) -> Gathered:
-        """By the driver if the cut is small, else by Spark; also if it turns out not to be. `job`
-        takes whether it is for the driver."""
+        """Reads a small cut in the driver, any other with Spark, including one that proves larger
+        than expected. `job` takes whether the driver reads."""
         budget = self._options.memory_budget
         fits = self._sizes.estimates.fit_memory(cut.messages, budget)
         if fits and self._sizes.is_small(cut.offsets):
@@ -165,11 +165,11 @@ class CutReader:
         try:
             return gather_here(job, shares(cut, 1)[0], self.monitor.reads_by)
         finally:
-            self.monitor.reads(1.0)  # and what was read is not held for it
+            self.monitor.reads(1.0)  # the driver does not hold this for it
 
     def _gather_by_spark(self, cut: Cut, job: ReadJob, fits: bool) -> Gathered:
-        """Folded by the driver if the facts should fit its memory, else by Spark's shuffle; also if
-        they turn out not to fit."""
+        """Folds in the driver if the facts should fit its memory, otherwise, or if they do not fit
+        after all, by Spark's shuffle."""
         from ticdc_consumer.cut.spark.job_progress import reporting
         from ticdc_consumer.cut.spark.session import cores
 
@@ -197,7 +197,7 @@ class CutReader:
         if fits:
             gathered = replace(jobs.gather(spark, job, groups, spill=0), unneeded=self._unneeded)
             if gathered.clash is not None and gathered.stages:
-                # Whether two rows that tasks staged are the same does not show here.
+                # The facts do not show whether two rows that tasks staged are equal.
                 gathered.release()
                 gathered = jobs.gather(spark, alone, groups, spill=0)
             if not gathered.report.too_large:
@@ -208,7 +208,7 @@ class CutReader:
         return jobs.gather(spark, replace(alone, most_bytes=0), groups, spill=parts)
 
     def _is_divisible(self, job: ReadJob) -> bool:
-        """Whether several tasks may read a partition: none of its rows needs what came before it in
-        its partition, and one that two of them read counts once."""
+        """Returns whether several tasks may read a partition: no row needs what precedes it in its
+        partition, and a row that two tasks read counts once."""
         stands_alone = protocol_of(self._options).decoder_with_schemas is None
         return job.source.gives_messages and stands_alone and not self._options.at_least_once

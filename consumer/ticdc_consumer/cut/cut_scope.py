@@ -1,4 +1,4 @@
-"""What the next cut takes of the log: one frozen value, which is passed by call."""
+"""The scope of the next cut: one frozen value, passed by call."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -13,34 +13,34 @@ from ticdc_consumer.targets.layout import TableName
 
 @dataclass(frozen=True, slots=True)
 class CutScope:
-    """Which rows and DDL of the filter a cut leaves out, and which DDL it ends before."""
+    """The rows and DDL of the filter that a cut leaves out, and the DDL before which it ends."""
 
     set_aside: frozenset[TableName] = frozenset()
     """Quarantined tables: neither their rows nor their DDL are read."""
     released: TableName | None = None
-    """The only table that is read, and of whose DDL alone cuts are made."""
+    """The only table that is read; only its DDL end cuts."""
     joining: tuple[str, ...] = ()
-    """Rules of a wider filter, which is to hold after the cuts that are read now."""
+    """Rules of a wider filter that takes effect after the cuts being read now."""
     left_out: tuple[str, ...] = ()
-    """Patterns of tables whose rows are not read, but whose DDL are."""
+    """Patterns of tables whose DDL are read, but not their rows."""
     holds: Callable[[Ddl], bool] = lambda ddl: False
-    """Whether a DDL has to wait, so that no cut goes past it."""
+    """Returns whether a DDL has to wait, so that no cut passes it."""
 
     def is_of_another_run(self, ddl: Ddl) -> bool:
-        """Whether the DDL is left to another run: it waits with a table that is quarantined, or it
-        is not of the one that is released."""
+        """Returns whether the DDL is left to another run: it waits with a quarantined table, or
+        does not concern the released one."""
         if self.released is not None:
             return relation(ddl, {self.released}) == "apart"
         return bool(self.set_aside) and relation(ddl, self.set_aside) == "alone"
 
     def before_held(self, ddls: Iterable[SeenDdl], applied: int, reach: int) -> int:
-        """How far a cut may go: not past a DDL that has to wait."""
+        """Returns how far a cut may reach: not past a DDL that has to wait."""
         inside = (seen.ddl for seen in ddls if applied <= seen.ddl.commit_ts < reach)
         return min([reach, *(ddl.commit_ts for ddl in inside if self.holds(ddl))])
 
     def before_joined(self, applied: int, reach: int, ddls: Iterable[SeenDdl]) -> int:
-        """The reach of a cut: before the first DDL that is of a quarantined table and of something
-        else. Raises `Stop` if that one is next."""
+        """Returns the reach of a cut: before the first DDL that concerns a quarantined table and
+        anything else. Raises `Stop` if that DDL is next."""
         tables = self.set_aside if self.released is None else {self.released}
         joined = [
             seen.ddl

@@ -18,10 +18,10 @@ have the names of the fail points at which tests kill a run (`failpoints.STEPS`)
     write-checkpoint  R' and the offsets replace R and those before            state.store
     commit            COMMIT                                                   cut.apply.transaction
     committed         the target is at R'; pending DDL run, one by one         ddl.run
-    cut-ended         what no cut needs any more was dropped                   cut.epoch
+    cut-ended         tables that no cut needs any more were dropped           cut.epoch
     publish-offsets   lag monitors see the offsets; nothing else reads them    commands.run
 
-How a cut goes from one state to another:
+The transitions between the states of a cut:
 
     state      what happens                                next
     idle       no resolved ts above R                      idle
@@ -95,14 +95,13 @@ CAUGHT_UP: Literal["caught-up"] = "caught-up"
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """What one commit brought. `resolved_ts` is R: the target equals the upstream at every
+    """The result of one commit. `resolved_ts` is R: the target equals the upstream at every
     commit_ts below it. `tables` counts rows deleted and written by upstream `schema.table`;
-    `changes` the facts inside the cut, of which `duplicates` came more than once; `replays` those
-    below it. `corrupted` counts the rows that were accepted although their checksums do not match,
-    `corrupted_rows` describes the first of them.
-    `left_out` counts the row changes that the filter left out, by upstream `schema.table`, "" for
-    those of more tables than are counted. `stages` has the seconds of each: plan, read, load, ddl.
-    """
+    `changes` counts the facts inside the cut, of which `duplicates` came more than once; `replays`
+    counts those below it. `corrupted` counts accepted rows whose checksums do not match;
+    `corrupted_rows` describes the first of them. `left_out` counts the row changes that the filter
+    left out, by upstream `schema.table`, "" for tables beyond those counted. `stages` has the
+    seconds of each stage: plan, read, load, ddl."""
 
     resolved_ts: int
     tables: Mapping[str, Counts]
@@ -137,17 +136,17 @@ class Epoch:
 
     @property
     def rows(self) -> int:
-        """How many were deleted and written."""
+        """The number of rows deleted and written."""
         return sum(counts.deleted + counts.upserted for counts in self.tables.values())
 
     @property
     def seconds(self) -> float:
-        """How long all stages took together. A cut may be read while the one before is applied."""
+        """The seconds of all stages together. A cut may be read while the one before is applied."""
         return sum(self.stages.values())
 
 
 class Epochs:
-    """Has cut after cut applied; after each, `state` is what the target holds."""
+    """Applies cut after cut; after each, `state` is the checkpoint that the target holds."""
 
     def __init__(
         self,
@@ -169,20 +168,20 @@ class Epochs:
         self._monitor = preparer.planner.monitor
         self._monitor.reached(state.resolved_ts, state.positions)
         self._all_done = False
-        self._done: Sequence[LedgerEntry] | None = None  # at the start it may be any
+        self._done: Sequence[LedgerEntry] | None = None  # at the start, any DDL may be done
         self.state = state
 
     def close(self) -> None:
         self._preparer.close()
 
     def greatest_mark(self) -> int:
-        """The greatest resolved ts that the source has now."""
+        """Returns the greatest resolved ts that the source has now."""
         self._preparer.wait()  # the reader has one user at a time
         return self._planner.greatest_mark(self.state)
 
     def next(self, until: int | None, wait: float) -> Epoch | None:
-        """Applies the next cut, None if none came within `wait` seconds. A table whose rows cannot
-        be applied is quarantined before, if it may be.
+        """Applies the next cut; returns None if none came within `wait` seconds. A table whose rows
+        cannot be applied is quarantined first, if that is allowed.
 
         Raises `Stop`, `Unavailable` and `Fenced`; the target then is at `state`.
         """
@@ -193,7 +192,8 @@ class Epochs:
                 self._set_aside(error)
 
     def _set_aside(self, error: Stop) -> None:
-        """Goes on without the table that the error is about. Raises it if that may not be."""
+        """Continues without the table that the error is about. Raises the error if that is not
+        allowed."""
         name = error.table
         if name is None or error.ddl is not None or name in self._scope.set_aside:
             raise error
@@ -219,7 +219,7 @@ class Epochs:
     def _next_patiently(self, until: int | None, wait: float) -> Epoch | None:
         def attempt() -> Epoch | None:
             self.run_pending()
-            self._preparer.wait()  # its tasks may use the tables that take others' places now
+            self._preparer.wait()  # its tasks may use tables that are now replaced
             if self._applier.tend():
                 self._preparer.drop()
             return self._next(until, wait)
@@ -227,12 +227,13 @@ class Epochs:
         return self._patiently(attempt)
 
     def finish(self) -> None:
-        """Runs what the last cut left pending, as `run_pending` does, where no other follows.
+        """Runs the DDL that the last cut left pending, as `run_pending` does, when no cut follows.
         Raises `Stop`, `Unavailable` and `Fenced`."""
         self._patiently(self.run_pending)
 
     def _patiently(self, attempt: Callable[[], T]) -> T:
-        """What `attempt` returns, tried again if the target refused it for a passing reason."""
+        """Returns the result of `attempt`, retried if the target refused it for a passing
+        reason."""
         try:
             return retried(
                 attempt,
@@ -246,10 +247,10 @@ class Epochs:
             raise Unavailable(f"the target does not answer: {cause}") from cause
 
     def run_pending(self) -> list[LedgerEntry]:
-        """Runs what a cut, or a crash, left pending, and gives these DDL as they then are in the
-        ledger. No cut is read past a DDL before it is done.
+        """Runs the DDL that a cut or a crash left pending, and returns their final ledger entries.
+        No cut is read past a DDL before it is done.
 
-        Raises `Stop` if an operator must do it.
+        Raises `Stop` if an operator must run one.
         """
         if self._all_done:
             return []
@@ -316,8 +317,8 @@ class Epochs:
         return Epoch.of(prepared, applied, stored)
 
     def _numbered(self, entries: Sequence[LedgerEntry]) -> Sequence[LedgerEntry]:
-        """After those that the ledger has of the same commit_ts: a statement of several tables, one
-        of which was quarantined."""
+        """Numbers the entries after those of the same commit_ts in the ledger: a statement of
+        several tables, one of which was quarantined."""
         if self._scope.released is None or not entries:
             return entries
         entries_of = Counter(entry.commit_ts for entry in self._applier.ledger.entries())
@@ -404,8 +405,8 @@ class Epochs:
         return Knowledge(*self._tables.for_tasks(), scope, self.state.resolved_ts)
 
     def _complete(self, prepared: Prepared, until: int | None) -> Prepared | None:
-        """Creates the layouts that the reading missed, and reads again, until none is missing. None
-        if rows wait for their schema."""
+        """Creates the layouts that the read missed, and reads again until none is missing. Returns
+        None if rows wait for their schema."""
         while True:
             if shorter := self._before_rows(prepared):
                 if shorter >= self._planner.together.limit:
@@ -432,8 +433,8 @@ class Epochs:
                 prepared = replace(prepared, gathered=gathered)
 
     def _add(self, table: Table, deletes_only: bool, cut: Cut) -> None:
-        """Builds the layout of a table. All DDL before its rows are done at the moment as of which
-        the upstream is asked, and none after them."""
+        """Builds the layout of a table. The upstream is asked as of a moment at which all DDL
+        before its rows are done, and none after them."""
         snapshot_ts = min((seen.ddl.commit_ts for seen in cut.ddls), default=cut.end) - 1
         empty_at, url = self.state.empty_at, self._options.upstream_url
         add_with_upstream(self._tables, table, deletes_only, empty_at, url, snapshot_ts)
@@ -445,8 +446,8 @@ class Epochs:
         return again
 
     def _before_rows(self, prepared: Prepared) -> int:
-        """How many of the DDL that share the cut it may have, 0 for all: none with rows of a table
-        that one before it creates."""
+        """Returns how many of its shared DDL the cut may have, 0 for all: none with rows of a table
+        that an earlier one creates."""
         gathered, cut = prepared.gathered, prepared.cut
         with_rows = [n for n, counts in gathered.report.tables.items() if n >= 0 and counts.facts]
         met = [gathered.layouts[n] for n in with_rows if gathered.layouts]
@@ -463,7 +464,7 @@ class Epochs:
         declared = self._tables.declared()
         step = Step(self.state, new, entries, seen, newcomers, waiting, declared=declared)
         applied = self._applier.apply(step, gathered)
-        # It is committed: to read the same cut again would find another R.
+        # The cut is committed: reading it again would find another R.
         self._patiently(lambda: self._tables.note_recorded(seen, newcomers))
         return applied
 
@@ -492,7 +493,7 @@ class Epochs:
     def _positions(
         self, cut: Cut, restarts: Mapping[tuple[str, int], int]
     ) -> dict[tuple[str, int], Position]:
-        """Where each partition goes on after the cut."""
+        """Returns the position from which each partition is read after the cut."""
         marks = self._planner.source.top
         positions = {}
         for topic_partition, restart in restarts.items():
@@ -528,7 +529,7 @@ class Epochs:
 def require_executed(
     stale: Sequence[Ddl], ledger: Ledger, scope: CutScope, resolved_ts: int
 ) -> None:
-    """Raises `Stop` for a DDL below R that a new topic brings and the ledger does not have."""
+    """Raises `Stop` for a DDL below R that a new topic brings and the ledger lacks."""
     if not stale:
         return
     known = {(e.commit_ts, e.schema, e.table, e.query) for e in ledger.entries()}

@@ -1,4 +1,4 @@
-"""Upstream tables -> layouts: which target table, which key, what is refused before any effect."""
+"""Upstream tables -> layouts: target table, key, and refusals before any effect."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -34,8 +34,8 @@ _SOFT_DELETE = "_tidb_softdelete_time"
 
 
 class TableLayouts:
-    """The layouts of the tables that rows have come for, numbered. One that a DDL may have changed
-    is built again when the next row comes."""
+    """The numbered layouts of the tables whose rows have come. A layout that a DDL may have changed
+    is rebuilt when the next row comes."""
 
     def __init__(self, options: Settings, target: Target) -> None:
         self._options = options
@@ -54,7 +54,7 @@ class TableLayouts:
         self._unused: list[int] = []  # numbers of layouts that were dropped
         self._claims: dict[TargetName, TableName] = {}
         self._claimed: dict[TableName, dict[TableName, TargetName]] = {}  # by lower case
-        self._new: set[TableName] = set()  # layouts that were built since the ledger was written
+        self._new: set[TableName] = set()  # layouts built since the ledger was written
         self._ledger: Ledger | None = None
         self._declared: dict[TableName, Table] = {}
         self._beside: Mapping[TableName, TargetName] = {}
@@ -63,12 +63,12 @@ class TableLayouts:
         self._sent: ForTasks | None = None
 
     def learn(self, ledger: Ledger, done: Sequence[LedgerEntry] | None = None) -> None:
-        """Takes the definitions of the upstream's tables from the ledger. Drops the layouts that
-        the DDL `done` since then may have changed; without these, all."""
+        """Takes the upstream tables' definitions from the ledger. Drops the layouts that the DDL
+        `done` since then may have changed; without `done`, all of them."""
         before, self._known = self._known, ledger.known()
         self.definitions, self._ledger = self._known.created, ledger
         self._seen, self._declared = {}, {}
-        # With another table, names may be written alike on the wire.
+        # Another table may make names ambiguous on the wire.
         any_table = done is None or self._exactness.wire_name is not None
         changed = None if any_table else touched(done or (), before, self._known)
         if changed is None:
@@ -83,8 +83,8 @@ class TableLayouts:
         self._forget(lower(name))
 
     def fill(self, beside: Mapping[TableName, TargetName]) -> bool:
-        """Sends the rows of these tables, and no others, to tables that will take their places.
-        Whether that is news."""
+        """Sends only these tables' rows to the tables that will replace theirs. Returns whether
+        this changes anything."""
         changed = beside.items() ^ self._beside.items()
         self._beside = beside
         for name, _ in changed:
@@ -107,7 +107,7 @@ class TableLayouts:
             self._new.discard(name)
 
     def for_tasks(self) -> ForTasks:
-        """The layouts and shapes as they are now; what stayed is not pickled again."""
+        """Returns the current layouts and shapes; unchanged ones are not pickled again."""
         if self._for_tasks is None:
             layouts, shapes = self._sent or (None, None)
             self._for_tasks = self._sent = (
@@ -117,8 +117,8 @@ class TableLayouts:
         return self._for_tasks
 
     def sightings(self) -> list[Table]:
-        """The tables as rows show them, if their CREATE TABLE did not come and the ledger does not
-        have them like that. Rows whose types are families of types (Avro's) do not show a table."""
+        """Returns the tables as rows show them, if their CREATE TABLE did not come and the ledger
+        lacks this form. Rows whose types are families of types (Avro's) do not show a table."""
         if not self._exactness.types_are_complete:
             return []
         sighted = [
@@ -135,14 +135,14 @@ class TableLayouts:
         ]
 
     def _columns_seen(self, name: TableName) -> tuple[Column, ...] | None:
-        """The columns that the ledger has from rows."""
+        """Returns the columns that the ledger has from rows."""
         known = self._known.get(name)
         stored = known.table.columns if known is not None and known.basis == "seen" else None
         return self._seen.get(name, stored)
 
     def declare(self, source: Table, definition: Table) -> None:
         """Takes the upstream's definition of a table whose CREATE TABLE did not come. Raises `Stop`
-        if it is not that of its rows."""
+        if it does not match the rows."""
         name, columns = (source.schema, source.name), {c.name: c for c in definition.columns}
         if self._exactness.types_are_complete:
             for column in source.columns:
@@ -156,22 +156,23 @@ class TableLayouts:
         self._declared[name] = replace(definition, schema=source.schema, name=source.name)
 
     def declared(self) -> list[Table]:
-        """The definitions that the upstream was asked for, and the ledger does not have."""
+        """Returns the definitions that the upstream was asked for and the ledger lacks."""
         return list(self._declared.values())
 
     def for_reading(self) -> Mapping[TableName, Table]:
-        """The definitions that rows are read by, if they do not carry their own."""
+        """Returns the definitions for reading rows that do not carry their own."""
         if not self._declared:
             return self.definitions
         return {**self.definitions, **self._declared}
 
     def newcomers(self) -> list[TableName]:
-        """The tables that the ledger does not know, not even by name."""
+        """Returns the tables that the ledger does not know, not even by name."""
         return [name for name in sorted(self._new) if name not in self._known.destinations]
 
     def note_recorded(self, sightings: Sequence[Table], newcomers: Iterable[TableName]) -> None:
-        """The ledger has these `sightings` and `newcomers` now, and all that is `declared`. Raises
-        `Stop` if another changefeed took one of the tables in the same moment."""
+        """Notes that the ledger now has these `sightings` and `newcomers`, and everything
+        `declared`. Raises `Stop` if another changefeed took one of the tables at the same moment.
+        """
         self._seen |= {(table.schema, table.name): table.columns for table in sightings}
         if noted := set(newcomers):
             self._known = self._known.changed(dict.fromkeys(noted), noted=noted)
@@ -183,7 +184,7 @@ class TableLayouts:
         self._others.require_none_has(noted)
 
     def require_identified(self, table: Table) -> None:
-        """Raises `Stop` for a table, by its CREATE TABLE, that has no key and is not accepted
+        """Raises `Stop` if the table's CREATE TABLE has no key and the table is not accepted
         without one."""
         if not table.handle_key and not self._accepts_keyless(table):
             raise Stop(
@@ -200,8 +201,8 @@ class TableLayouts:
         return self.layouts[number], expected
 
     def route(self, schema: str, table: str) -> TableName:
-        """The name in the target; `table` is "" for a schema alone. Raises `Unsupported` if the
-        table's rows are left out: a DDL of two tables may name such a table."""
+        """Returns the name in the target; `table` is "" for a schema only. Raises `Unsupported` if
+        the table's rows are left out: a DDL of two tables may name such a table."""
         if table and not self._filter.matches(schema, table):
             raise Unsupported(f"the rows of {schema}.{table} are left out by [tables] filter")
         return self._routes(schema, table)
@@ -209,8 +210,8 @@ class TableLayouts:
     def add(self, source: Table, deletes_only: bool, empty_at: int | None = None) -> None:
         """Builds the layout of a table from the columns that its rows carry.
 
-        `deletes_only`: its rows may carry no more than the key. `empty_at`: the R at which the
-        target's table must have no rows, if nothing is known of it. Raises `Stop`.
+        `deletes_only`: its rows may carry only the key. `empty_at`: the R at which the target's
+        table must have no rows, if nothing is known of it. Raises `Stop`.
         """
         name = (source.schema, source.name)
         self.claim(name)
@@ -281,8 +282,8 @@ class TableLayouts:
         return layout if shard is None else replace(layout, shard=shard.name)
 
     def claim(self, name: TableName) -> None:
-        """Takes the target's table for the rows of an upstream table. Raises `Stop` if those of
-        another go there, also those of another changefeed."""
+        """Claims the target's table for the rows of an upstream table. Raises `Stop` if rows of
+        another table go there, including another changefeed's."""
         self._known.require_alone(name, self._target.quote)
         self._others.require_none_has([name])
         destination = self._target.locate(*self._routes(*name))
@@ -293,8 +294,8 @@ class TableLayouts:
             raise Shared.by(name, other, self._target.quote(*destination))
 
     def _described(self, source: Table, empty_at: int | None) -> TargetTable:
-        """The target's table. Raises `Stop` if it does not exist, or may have been given another
-        table's rows."""
+        """Returns the target's table. Raises `Stop` if it does not exist, or may have received
+        another table's rows."""
         name = source.schema, source.name
         label, (schema, table) = ".".join(name), self._destination(name)
         if wire_name := self._exactness.wire_name:
@@ -311,11 +312,12 @@ class TableLayouts:
         return described
 
     def _destination(self, name: TableName) -> TargetName:
-        """Where the rows go now."""
+        """Returns the target table that gets the rows now."""
         return self._beside.get(name) or self._target.locate(*self._routes(*name))
 
     def _is_known(self, name: TableName) -> bool:
-        """Whether its CREATE TABLE, rows or a load came before, under its name in any case."""
+        """Returns whether the table's CREATE TABLE, rows or a load came before, under its name in
+        any case."""
         same = (name, *self._known.sharing(name))
         return any(
             other in self._known.destinations and lower(other) == lower(name) for other in same
@@ -328,7 +330,7 @@ class TableLayouts:
             self._named.add(located)
 
     def _require_empty(self, name: TableName, shard: Shard | None, resolved_ts: int) -> None:
-        """Raises `Stop` if the target's table has rows, which nothing that came has written."""
+        """Raises `Stop` if the target's table has rows that nothing received has written."""
         located = self._target.locate(*self._routes(*name))
         if shard is None:
             has_rows = self._target.has_rows(*located)
@@ -348,7 +350,7 @@ class TableLayouts:
         )
 
     def _refuse(self, source: Table, described: TargetTable, problems: Problems) -> None:
-        """Notes what a table cannot be applied exactly with."""
+        """Notes the reasons why a table cannot be applied exactly."""
         label = f"{source.schema}.{source.name}"
         if any(column.name.lower() == _SOFT_DELETE for column in source.columns):
             with problems:
@@ -374,8 +376,8 @@ class TableLayouts:
     def _require_one_name(
         self, source: Table, schema: str | None, table: str, wire_name: Callable[[str], str]
     ) -> None:
-        """The messages write several names alike (Avro's have `_` for what is not a letter or
-        digit). Raises `Stop` if another table has a name that is written like this one's."""
+        """Raises `Stop` if the messages write another table's name like this one (Avro's have `_`
+        for every character but letters and digits)."""
         with self._target.errors():
             existing = sa.inspect(self._target.connection).get_table_names(schema)
         others = {name for name in existing if name != table and wire_name(name) == table}
@@ -392,7 +394,7 @@ class TableLayouts:
             )
 
     def _other_changefeeds(self) -> str:
-        """The rows may belong to a changefeed whose name was changed."""
+        """Returns a hint that the rows may belong to a changefeed that was renamed."""
         mine = self._options.changefeed
         others = [name for name in Store(self._target, mine).changefeeds() if name != mine]
         return f"; the target knows the changefeed {', '.join(others)}" if others else ""
@@ -400,7 +402,7 @@ class TableLayouts:
     def _key(
         self, source: Table, definition: Table | None, described: TargetTable
     ) -> tuple[str, ...]:
-        """The fold key, in the target's order of its columns; empty if the table has none and is
+        """Returns the fold key in the target's column order; empty if the table has none and is
         accepted without one."""
         label = f"{source.schema}.{source.name}"
         required = {column.name for column in described.columns if not column.nullable}
@@ -446,15 +448,15 @@ _IF_EMPTY = "if upstream's table had no rows when the changefeed began"
 
 
 def _load(label: str, resolved_ts: int | None, *, replaces: bool = False) -> str:
-    """How the table gets the upstream's rows, also those that came before the changefeed."""
+    """Returns the advice to load the upstream's rows, including those older than the changefeed."""
     if resolved_ts == 0:
         return f"load all tables by: ticdc-consumer load CONFIG{' --replace' if replaces else ''}"
     return f"load it by: ticdc-consumer load CONFIG --table {label}"
 
 
 def _without(source: Table, described: TargetTable, shard: Shard) -> TargetTable:
-    """The target's table as one shard sees it. Raises `Stop` unless the shard's column tells every
-    row of it from other shards' rows."""
+    """Returns the target's table as one shard sees it. Raises `Stop` unless the shard's column
+    distinguishes its rows from all other shards' rows."""
     label, column = f"{source.schema}.{source.name}", shard.column
     if len(shard.name) > MOST_CHARACTERS:
         raise Stop(f"{label}: its name is too long for {column}")

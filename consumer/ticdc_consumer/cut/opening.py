@@ -1,4 +1,4 @@
-"""What `run` and `plan` begin with: target, store, source, and the checkpoint to go on from."""
+"""Opens what `run` and `plan` start with: target, store, source and checkpoint."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -32,12 +32,12 @@ from ticdc_consumer.targets import open_target
 from ticdc_consumer.targets.target import Target
 
 ASKING = "by asking the source what its log holds"
-"""What a start is at, which takes as long as the source does."""
+"""The activity of a start while it waits for the source."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """`state` is where the next cut begins; `stored` whether the target holds a checkpoint;
+    """`state` is where the next cut begins; `stored` tells whether the target holds a checkpoint;
     `monitor` takes the reports of all steps."""
 
     target: Target
@@ -55,7 +55,7 @@ def take_over(
     monitor: Monitor | None = None,
 ) -> Iterator[Opened]:
     """Takes the changefeed over from an older consumer, and writes the first checkpoint if there is
-    none. Raises what ends a run at its start. `gives_up` is the lease's."""
+    none. Raises errors that end a run at its start. `gives_up` is the lease's."""
     with (
         closing(
             open_target(
@@ -74,11 +74,11 @@ def take_over(
         )
         with _beginning(options.changefeed):
             follow(target, monitor, options.changefeed)
-            # Before the start, which would end a load that is under way.
+            # Before the start, which would end a load in progress.
             require_loaded(target, options.changefeed)
             failpoints.hit("take-lease")
             state = store.start(options.takeover_after)
-            # To be seen at once: brokers that are slow to answer may take minutes from here on.
+            # Visible at once: slow brokers may take minutes from here on.
             monitor.took_over(store.lease.generation)
             failpoints.hit("lease-taken")
             with store.lease.explaining():
@@ -100,7 +100,7 @@ def take_over(
 
 @contextmanager
 def _beginning(changefeed: str) -> Iterator[None]:
-    """What passes by itself ends a start: whoever supervises the run starts it again."""
+    """Lets passing errors end a start: the run's supervisor starts it again."""
     try:
         yield
     except (Retry, UnknownCommit) as error:
@@ -112,8 +112,8 @@ def _beginning(changefeed: str) -> Iterator[None]:
 
 @contextmanager
 def look(options: Settings) -> Iterator[Opened]:
-    """Without taking over, and without writing; also beside a consumer that runs. Raises what
-    would end a run at its start."""
+    """Opens everything without taking over and without writing, even while a consumer runs. Raises
+    errors that would end a run at its start."""
     with (
         closing(
             open_target(
@@ -138,8 +138,8 @@ def look(options: Settings) -> Iterator[Opened]:
 
 
 def starts_afresh(options: Settings, state: Checkpoint | None) -> bool:
-    """Whether a run would write its first checkpoint: the target has none, or nothing was applied
-    yet and the options are not those of the first start."""
+    """Returns whether a run would write its first checkpoint: the target has none, or nothing was
+    applied yet and the options differ from those of the first start."""
     if state is None:
         return True
     differs = state.scope != scope_hash(options) or options.from_ts is not None
@@ -147,7 +147,7 @@ def starts_afresh(options: Settings, state: Checkpoint | None) -> bool:
 
 
 def gaps(options: Settings, source: Source, state: Checkpoint | None, log: Log) -> Iterator[Gap]:
-    """What the log has lost of what a run would need from its start on."""
+    """Yields the parts that a run would need from its start on and that the log has lost."""
 
     def record_at(topic_partition: TopicPartition, offset: int) -> LogRecord | None:
         return source.record_at(topic_partition, offset, PATIENCE)
@@ -167,7 +167,8 @@ def _first(options: Settings, source: Source, store: Store) -> Checkpoint:
 
 
 def first_checkpoint(options: Settings, source: Source) -> Checkpoint:
-    """Where a first start by these options begins. Raises `Stop` if the log does not reach back."""
+    """Returns the checkpoint of a first start with these options. Raises `Stop` if the log does not
+    reach back."""
     log = survey(source, (), PATIENCE)
     require(gaps(options, source, None, log))
     positions = {
@@ -179,8 +180,8 @@ def first_checkpoint(options: Settings, source: Source) -> Checkpoint:
 
 
 def _check_tables(store: Store) -> None:
-    """Raises `Stop` if a table that rows went to may lose them, or is another changefeed's, whether
-    or not more rows come."""
+    """Raises `Stop` if a table that received rows may lose them, or belongs to another changefeed,
+    even if no more rows come."""
     known = store.ledger.known()
     destinations = known.destinations.values()
     store.target.require_lasting([name for name in destinations if name is not None])
@@ -190,21 +191,21 @@ def _check_tables(store: Store) -> None:
 
 
 def patiently_read(store: Store, options: Settings, read: Callable[[], None]) -> None:
-    """Runs `read`, which only reads, until the target answers; in a new session if its was lost.
-    Raises `Unavailable`, and `Fenced` if another consumer took over."""
+    """Runs `read`, which only reads, until the target answers; in a new session if the old one was
+    lost. Raises `Unavailable`, and `Fenced` if another consumer took over."""
     until_known(store, options.retries, read, happened=lambda: False)
 
 
 def _go_on(options: Settings, source: Source, state: Checkpoint) -> None:
-    """Raises `Stop` where the settings are not those of the checkpoint, or the log does not reach
-    back to it."""
+    """Raises `Stop` if the settings are not those of the checkpoint, or the log does not reach back
+    to it."""
     check_settings(options, state)
     source.forget(state.resolved_ts)
     require(gaps(options, source, state, survey(source, state.positions, PATIENCE)))
 
 
 def check_settings(options: Settings, state: Checkpoint) -> None:
-    """Raises `Stop` for settings that the checkpoint was not reached with."""
+    """Raises `Stop` for settings that differ from those that reached the checkpoint."""
     state.check_scope(options)
     from_ts = options.from_ts
     if from_ts is not None and from_ts >= state.resolved_ts:

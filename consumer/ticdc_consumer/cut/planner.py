@@ -1,4 +1,4 @@
-"""From the marks and DDL of partition 0 to the next cut; neither rows nor the target are needed.
+"""Plans the next cut from the marks and DDL of partition 0, without rows or the target.
 
 So the next cut can be planned and read while this one is applied.
 """
@@ -38,7 +38,7 @@ MARKLESS = 60.0
 """Seconds to wait for a changefeed's first resolved ts after its first rows."""
 
 EVERYTHING = 1 << 64
-"""Above every timestamp."""
+"""A timestamp above all others."""
 
 
 class Planner:
@@ -53,7 +53,7 @@ class Planner:
         monitor: Monitor,
         together: Together | None = None,
     ) -> None:
-        """`together` may be DDL of one cut, else each has its own."""
+        """`together` limits the DDL that share a cut; without it each has its own."""
         self.source = source
         self.monitor = monitor
         self.together = together or Together()
@@ -71,7 +71,7 @@ class Planner:
 
     def awaits(self, unread: Mapping[SchemaKey, tuple[str, int, int]]) -> None:
         """Plans no cut before these schemas have come; each is named with the topic, partition and
-        offset of a row that has it."""
+        offset of a row that needs it."""
         self._awaited, self._awaited_since = unread, time.monotonic()
 
     def plan(
@@ -92,7 +92,7 @@ class Planner:
                 self.source.require_marks(MARKLESS)
             self._waits(FOR_MARK)
             return None
-        # Listed after the marks were seen: nothing below any of them is outside.
+        # Listed after the marks were seen: everything below any of them is inside.
         with self.monitor.at("planning", "the next cut"):
             reach, cut = self._planned(base, until, scope)
         if reach is not None and reach <= base.resolved_ts:
@@ -103,8 +103,8 @@ class Planner:
     def _planned(
         self, base: Checkpoint, until: int | None, scope: CutScope
     ) -> tuple[int | None, Cut | None]:
-        """The cut up to a mark that was seen; and how far the DDL that have to wait let it go, if
-        a mark allows one."""
+        """Returns how far the DDL that have to wait let the cut reach, if a mark allows one; and
+        the cut up to a seen mark."""
         applied, estimates = base.resolved_ts, self._sizes.estimates
         listing = self.source.list_patiently(base.positions, PATIENCE)
         starts, joined = self._starts(base, listing)
@@ -163,14 +163,14 @@ class Planner:
         return reach, cut
 
     def ddls(self) -> list[SeenDdl]:
-        """The DDL that were seen, as far as the filter takes them."""
+        """Returns the DDL seen so far that pass the filter."""
         return [seen for seen in self.source.ddls() if wants(self._filter, seen.ddl)]
 
     def _waits(self, lacking: str) -> None:
         self.monitor.waiting(self.source.newest, self._tops(), lacking, self.source.trouble)
 
     def _lacking(self) -> str:
-        """What the last cut that was read waits for."""
+        """Returns the schema that the last cut read waits for."""
         (schema, table, version), (topic, number, offset) = next(iter(self._awaited.items()))
         return (
             f"{FOR_SCHEMA} {version} of the schema of {schema}.{table}, which the row at "
@@ -181,15 +181,15 @@ class Planner:
         return {topic: mark.resolved_ts for topic, mark in self.source.top.items()}
 
     def greatest_mark(self, base: Checkpoint) -> int:
-        """The greatest resolved ts that the source has now."""
+        """Returns the greatest resolved ts that the source has now."""
         self._read_to_ends(base)
         if not base.mark_time:
             self.source.require_marks(0.0)
         return max([base.resolved_ts, *(mark.resolved_ts for mark in self.source.marks)])
 
     def _read_to_ends(self, base: Checkpoint) -> None:
-        """Reads partition 0 of every topic as far as the brokers have it now. Raises `Unavailable`
-        if they do not answer."""
+        """Reads partition 0 of every topic up to the brokers' current end. Raises `Unavailable` if
+        they do not answer."""
         listing = self.source.list_patiently((), PATIENCE)
         self.source.follow({topic: _start(base, (topic, 0)) for topic in listing.topics})
         lag = sum(end - _start(base, partition) for partition, end in listing.ends.items())
@@ -199,7 +199,7 @@ class Planner:
         self.source.read_to(EVERYTHING, heads, PATIENCE)
 
     def _drain(self, base: Checkpoint, committed_ts: int, wait: float) -> None:
-        """Reads partition 0 of every topic: what has come, or until a cut is full."""
+        """Reads the new messages in partition 0 of every topic, or until a cut is full."""
         self.source.forget(min(base.resolved_ts, committed_ts))
         heads = {topic: p.restart_offset for (topic, n), p in base.positions.items() if n == 0}
         self.source.follow(heads)
@@ -216,8 +216,8 @@ class Planner:
                 self.source.poll(min(deadline.left, 0.1))
 
     def _schemas_are_missing(self, base: Checkpoint, wait: float) -> bool:
-        """Whether the last cut that was read still lacks a schema. Raises `Stop` if the log has
-        ended, and none came for `limits.schema_wait`."""
+        """Returns whether the last cut read still lacks a schema. Raises `Stop` if the log has
+        ended and none came for `limits.schema_wait`."""
         if not self._awaited:
             return False
         more = self.source.poll(wait)
@@ -244,7 +244,7 @@ class Planner:
     def _starts(
         self, base: Checkpoint, listing: Listing
     ) -> tuple[dict[TopicPartition, int], frozenset[TopicPartition]]:
-        """Where each listed partition is read from, and those that join. Raises `Stop`."""
+        """Returns where each listed partition is read from, and the joining ones. Raises `Stop`."""
         new = sorted(set(listing.ends) - set(base.positions))
         log = Log(listing, self.source.begins(new) if new else {})
         expected = self.source.expected(base.positions)
@@ -270,6 +270,6 @@ def activity_of(cut: Cut) -> CutActivity:
 
 
 def _start(base: Checkpoint, topic_partition: TopicPartition) -> int:
-    """Where a partition is read from; one that joins, from its beginning."""
+    """Returns the offset to read a partition from; a joining one starts at its beginning."""
     position = base.positions.get(topic_partition)
     return position.restart_offset if position else 0

@@ -1,4 +1,4 @@
-"""The next cut, planned and read: at once, or in a thread while the one before is applied."""
+"""Plans and reads the next cut, at once or in a thread while the previous one is applied."""
 
 import time
 from collections.abc import Callable
@@ -22,12 +22,12 @@ from ticdc_consumer.targets.staging import StagingJob, Unneeded
 from ticdc_consumer.waiting import PAUSE, backing_off, retried
 
 TRIES = 5
-"""How often a cut is planned again when readers meet a DDL that the scout had not."""
+"""Most attempts to plan a cut again after readers met a DDL that the scout had not seen."""
 
 
 @dataclass(slots=True)
 class Prepared:
-    """A cut that was read, and the state that it was read for."""
+    """A cut that was read, and its base state."""
 
     base: Checkpoint
     cut: Cut
@@ -36,7 +36,7 @@ class Prepared:
 
     @property
     def changes(self) -> int:
-        """Facts inside the cut."""
+        """The number of facts inside the cut."""
         return sum(counts.facts for counts in self.gathered.report.tables.values())
 
     @property
@@ -47,12 +47,12 @@ class Prepared:
 
     @property
     def replays(self) -> int:
-        """Facts below the cut."""
+        """The number of facts below the cut."""
         return sum(counts.replays for counts in self.gathered.report.tables.values())
 
 
 class Preparer:
-    """Plans and reads cuts; one is read ahead, if it is asked for."""
+    """Plans and reads cuts, one of them ahead on request."""
 
     def __init__(self, planner: Planner, reader: CutReader, retries: int) -> None:
         self.planner = planner
@@ -72,7 +72,7 @@ class Preparer:
         staging: StagingJob | None = None,
         unneeded: Unneeded | None = None,
     ) -> Self:
-        """Returns that of a target and a source that were opened."""
+        """Returns a preparer for an opened target and source."""
         source, monitor = opened.source, opened.monitor
         source.schemas.learn(opened.state.schemas.values())
         sizes = Sizes(options, source)
@@ -90,12 +90,12 @@ class Preparer:
         self._future = self._pool.submit(self.prepare, base, until, 0.0, knowledge)
 
     def take(self) -> Prepared | None:
-        """What was read ahead, once; None if nothing was begun, or there was no cut."""
+        """Returns the cut that was read ahead, once; None if no read was begun or no cut came."""
         future, self._future = self._future, None
         return None if future is None else future.result()
 
     def drop(self) -> None:
-        """Forgets what was read ahead, whatever became of it."""
+        """Forgets the cut that was read ahead, whatever became of it."""
         self.wait()
         future, self._future = self._future, None
         if future is None or future.exception() is not None:
@@ -105,14 +105,15 @@ class Preparer:
             prepared.gathered.release()
 
     def wait(self) -> None:
-        """Waits until nothing is read any more: the reader has one user at a time."""
+        """Waits until no read is in progress: the reader has one user at a time."""
         if self._future is not None:
             wait_for([self._future])
 
     def prepare(
         self, base: Checkpoint, until: int | None, wait: float, knowledge: Knowledge
     ) -> Prepared | None:
-        """The next cut, None if none came within `wait` seconds, or its rows wait for their schema.
+        """Returns the next cut, or None if none came within `wait` seconds or its rows wait for
+        their schema.
 
         Raises `Stop`, `Unavailable`.
         """
@@ -135,7 +136,7 @@ class Preparer:
         )
 
     def gather(self, base: Checkpoint, cut: Cut, knowledge: Knowledge) -> Gathered:
-        """The rows of a cut. Raises `Unavailable` after the last try."""
+        """Reads the rows of a cut. Raises `Unavailable` after the last attempt."""
         monitor = self.reader.monitor
         try:
             gathered = retried(

@@ -1,4 +1,4 @@
-"""CREATE TABLEs that follow each other share a cut: which, and how many."""
+"""Decides which consecutive CREATE TABLEs share a cut, and how many."""
 
 from collections.abc import Iterable, Mapping
 
@@ -13,14 +13,14 @@ from ticdc_consumer.targets.layout import TableName
 from ticdc_consumer.targets.target import Target
 
 MOST = 100
-"""CREATE TABLEs of one cut. PostgreSQL holds some locks for each of them up to the end of their
-transaction, and has 6,400 by default for all sessions together."""
+"""Most CREATE TABLEs of one cut. PostgreSQL holds some locks for each until the end of the
+transaction, and has 6,400 by default for all sessions."""
 LONGEST_WAIT = 64
-"""Cuts, at most, before more CREATE TABLEs are tried together again."""
+"""Most cuts before more CREATE TABLEs are tried together again."""
 
 
 def creates(seen: SeenDdl) -> bool:
-    """Whether a DDL is nothing but a CREATE TABLE."""
+    """Returns whether a DDL is only a CREATE TABLE."""
     statement = understood(seen.ddl.query, seen.ddl.schema)
     if statement is None or not seen.ddl.table:
         return False
@@ -28,8 +28,8 @@ def creates(seen: SeenDdl) -> bool:
 
 
 def early(cut: Cut, names: Iterable[TableName]) -> int:
-    """How many of the cut's DDL, of several that share it, come before all rows of the tables that
-    they create, if rows of `names` are in the cut; 0 if all do."""
+    """Returns how many of the DDL that share the cut precede all rows of the tables that they
+    create, if the cut has rows of `names`; 0 if all do."""
     created: Mapping[TableName, int] = {
         lower((seen.ddl.schema, seen.ddl.table)): seen.ddl.commit_ts
         for seen in reversed(cut.ddls)
@@ -40,8 +40,8 @@ def early(cut: Cut, names: Iterable[TableName]) -> int:
 
 
 class Together:
-    """How many CREATE TABLEs may share the next cut: fewer after some could not, more again after
-    others could."""
+    """The limit of CREATE TABLEs that may share the next cut: lower after some could not, higher
+    again after others could."""
 
     def __init__(self, most: int = 1) -> None:
         self._most = self.limit = most
@@ -49,19 +49,19 @@ class Together:
 
     @classmethod
     def of(cls, options: Settings, target: Target) -> "Together":
-        """Only where all or none of them take place, no trigger must see every step, and a row that
-        comes before its table is created shows itself."""
+        """Allows sharing only where either all or none of them take effect, no trigger must see
+        every step, and a row that precedes its table's creation is detectable."""
         atomic = target.transactional_ddl and target.savepoints
         net = options.apply == "net"
         return cls(MOST if atomic and net and not rows_need_definitions(options) else 1)
 
     def shorten(self, limit: int) -> None:
-        """So many could share the last cut, and no more."""
+        """Notes that only `limit` of them could share the last cut."""
         self.limit = max(1, limit)
         self._wait = self._left = min(LONGEST_WAIT, 2 * self._wait)
 
     def applied(self, number: int) -> None:
-        """So many were in a cut that is committed."""
+        """Notes that `number` of them were in a committed cut."""
         if number > 1:
             self._wait = 1
         if number >= self.limit:

@@ -1,4 +1,4 @@
-"""How large the next cut is likely to be, as far as cuts have been read, and who reads it."""
+"""Predicts the size of the next cut from those read so far, and chooses its reader."""
 
 from ticdc_encoder.counted import counted
 
@@ -18,27 +18,27 @@ class Sizes:
         self._options = options
         self._source = source
         self._estimates = Estimates(source.rows_per_offset)
-        self._bytes_per_offset = 0.0  # of the cut before
+        self._bytes_per_offset = 0.0  # of the previous cut
 
     @property
     def estimates(self) -> Estimates:
         return self._estimates
 
     def learn(self, report: Report) -> None:
-        """Takes note of a cut, or of the part of it, that was read."""
+        """Learns from a cut, or a part of one, that was read."""
         rows = sum(counts.facts + counts.replays for counts in report.tables.values())
         self._estimates = self._estimates.after(report.messages, rows, report.bytes)
         if report.messages:
             self._bytes_per_offset = report.bytes / report.messages
 
     def is_small(self, offsets: int) -> bool:
-        """Whether the driver should read so many offsets itself."""
+        """Returns whether the driver should read this many offsets itself."""
         messages = offsets * self._source.rows_per_offset
         size = offsets * self._bytes_per_offset
         return messages < self._options.spark_from_messages and size <= SMALL_BYTES
 
     def why_spark(self, offsets: int) -> str:
-        """Goes on the sentence "starting Spark"."""
+        """Returns the continuation of the sentence "starting Spark"."""
         messages = round(offsets * self._source.rows_per_offset)
         most = self._options.spark_from_messages
         if messages >= most:

@@ -20,11 +20,11 @@ from ticdc_consumer.targets.layout import TableName
 _LAST_DDL = (
     "SELECT create_time FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
 )
-"""TiDB shows the time of the table's last DDL (seen with 8.4)."""
+"""Reads the time of the table's last DDL (seen with TiDB 8.4)."""
 
 MARGIN = 60.0
-"""Seconds by which the last DDL must be older than the timestamp: TiDB shows when it began to
-commit, in whole seconds."""
+"""Seconds by which the last DDL must precede the timestamp: TiDB shows, in whole seconds, when it
+began to commit."""
 
 
 def add_with_upstream(
@@ -35,8 +35,8 @@ def add_with_upstream(
     url: str | None,
     snapshot_ts: int | None,
 ) -> None:
-    """`TableLayouts.add`. If that refuses a table whose definition is not known, the upstream is
-    asked for it, where its URL is configured. Raises `Stop`."""
+    """Calls `TableLayouts.add`. If that refuses a table of unknown definition, asks the upstream,
+    where its URL is configured. Raises `Stop`."""
     name = (source.schema, source.name)
     try:
         tables.add(source, deletes_only, empty_at)
@@ -59,9 +59,9 @@ def add_with_upstream(
 
 
 def definition_at(url: str, name: TableName, snapshot_ts: int | None) -> Table:
-    """The upstream's definition as of the timestamp, without one that of now; if that snapshot is
-    removed, the one of now, unless a later DDL may have made it. Raises `Stop`, and what
-    `UpstreamSession` raises."""
+    """Returns the upstream's definition as of the timestamp, without a timestamp the current one.
+    If the snapshot is removed, returns the current one unless a later DDL may have made it. Raises
+    `Stop`, and what `UpstreamSession` raises."""
     # A run without an upstream needs no driver for it.
     from ticdc_consumer.upstream.session import SnapshotRemoved, reading
     from ticdc_consumer.upstream.tables import defined
@@ -87,6 +87,6 @@ def definition_at(url: str, name: TableName, snapshot_ts: int | None) -> Table:
 
 
 def _seconds(moment: str | bytes) -> float:
-    """Since 1970, of a time in UTC."""
+    """Returns the seconds since 1970 of a time in UTC."""
     text = moment.decode() if isinstance(moment, bytes) else moment
     return datetime.fromisoformat(f"{text}+00:00").timestamp()

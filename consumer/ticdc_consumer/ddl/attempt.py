@@ -1,7 +1,7 @@
-"""One DDL attempted: in the transaction of its cut, or by itself; and what becomes of a refusal.
+"""Attempts one DDL, in the transaction of its cut or by itself, and handles refusals.
 
-A statement that commits by itself is noted as begun, run, then marked done. Whatever a crash leaves
-begun is run again, so each first looks whether its work is done already.
+A statement that commits by itself is noted as begun, run, then marked done. A crash may leave it
+begun, and then it is run again, so each first checks whether its work is done already.
 """
 
 import logging
@@ -39,8 +39,8 @@ logger = logging.getLogger(__name__)
 
 
 def attempt_in_cut(context: DdlContext, entry: LedgerEntry) -> LedgerEntry | None:
-    """Runs an entry inside the transaction of its cut, or skips it; returns it as it is to be
-    written. None if it has to wait: then nothing of it is left behind."""
+    """Runs an entry inside the transaction of its cut, or skips it. Returns the entry to write, or
+    None if it has to wait: then nothing of it is left behind."""
     try:
         with savepoint(context):
             work = _run(context, entry)
@@ -56,7 +56,7 @@ def attempt(context: DdlContext, entry: LedgerEntry) -> None:
     """Marks the entry done, or skipped; its effects are in the same transaction if they can be
     rolled back, and before it elsewhere."""
     target, ledger = context.target, context.ledger
-    entry = ledger.entry(entry.order) or entry  # an attempt before this one may have begun it
+    entry = ledger.entry(entry.order) or entry  # an earlier attempt may have begun it
     refuse_begun(entry)
     try:
         work = Alteration()
@@ -112,14 +112,14 @@ def _wait_for_others(context: DdlContext, entry: LedgerEntry) -> None:
 
 
 def _finished(context: DdlContext, entry: LedgerEntry) -> LedgerEntry:
-    """The entry as it is to be written once its work is done; before what is known changes."""
+    """Returns the entry to write once its work is done, before the definitions change."""
     reason = databases.reason(context.ledger, entry)
     return replace(entry, state="done", reason=reason, begun="")
 
 
 def _begin(context: DdlContext, entry: LedgerEntry) -> Alteration:
-    """What is left of the work of a DDL that commits by itself. The ledger holds, before the first
-    of its statements, how the table was, and that they begin."""
+    """Returns the work left of a DDL that commits by itself. Before its first statement, the ledger
+    notes the table's old state and that the work begins."""
     if entry.begun:
         return work_of(context, entry)
     with context.target.transaction():
@@ -163,8 +163,8 @@ def _skip(context: DdlContext, entry: LedgerEntry, reason: str) -> None:
 
 
 def _skipped(context: DdlContext, entry: LedgerEntry, reason: str) -> LedgerEntry:
-    """The entry as it is to be written; inside the transaction that does. Later rows are of the
-    table as it is upstream now, whatever the target has."""
+    """Returns the entry to write, in the writing transaction. Later rows fit the table as it is
+    upstream now, whatever the target has."""
     if context.target.transactional_ddl:
         reason += _drop_outdated(context, entry)
     keep_definition(context.ledger, entry, "declared")
@@ -172,8 +172,8 @@ def _skipped(context: DdlContext, entry: LedgerEntry, reason: str) -> LedgerEntr
 
 
 def _drop_outdated(context: DdlContext, entry: LedgerEntry) -> str:
-    """Drops the view that one which is left out was to replace; what to add to the reason if the
-    target refuses that."""
+    """Drops the view that a left-out one was to replace. Returns an addition to the reason if the
+    target refuses."""
     work = Alteration(views.outdated(context, entry))
     if not work.statements:
         return ""
@@ -187,8 +187,8 @@ def _drop_outdated(context: DdlContext, entry: LedgerEntry) -> str:
 
 
 def _note(ledger: Ledger, entry: LedgerEntry, work: Alteration) -> None:
-    """Writes what an entry leaves, in its transaction: the definitions, and which views are not
-    there after it."""
+    """Writes an entry's results in its transaction: the definitions, and the views missing after
+    it."""
     keep_definition(ledger, entry, set_aside=work.set_aside, created=work.created)
     for view in known_views.note_left_out(ledger, work):
         fields = {"commit_ts": view.commit_ts, "number": view.seq, "reason": view.reason}
@@ -202,7 +202,7 @@ def _note(ledger: Ledger, entry: LedgerEntry, work: Alteration) -> None:
 
 
 def work_of(context: DdlContext, entry: LedgerEntry) -> Alteration:
-    """What is left of an entry's work. Raises `Stop` if it cannot be done."""
+    """Returns the work left of an entry. Raises `Stop` if it cannot be done."""
     target = context.target
     work = translate.work(context, entry)
     for query, reason in work.refusals:
@@ -229,7 +229,7 @@ def _run(context: DdlContext, entry: LedgerEntry) -> Alteration:
 
 
 def _run_alone(context: DdlContext, entry: LedgerEntry) -> Alteration:
-    """Does what commits by itself of an entry's work; returns all of it."""
+    """Does the part of an entry's work that commits by itself; returns all of it."""
     if refill.ran(context, entry):
         return left_out.finished(context, entry)
     try:
@@ -264,7 +264,7 @@ def _execute(target: Target, work: Alteration) -> None:
 
 @contextmanager
 def refusals(target: Target) -> Iterator[None]:
-    """Turns whatever the consumer or the target cannot do into `Stop`; what may pass stays
+    """Converts everything that the consumer or the target cannot do to `Stop`; passing errors stay
     `Retry`."""
     try:
         with target.errors():
@@ -281,7 +281,7 @@ def refusals(target: Target) -> Iterator[None]:
 
 @contextmanager
 def savepoint(context: DdlContext) -> Iterator[None]:
-    """A refusal leaves nothing of the block behind, and the transaction good."""
+    """Undoes the block on a refusal, and keeps the transaction usable."""
     target, ledger = context.target, context.ledger
     writes = ledger.writes()
     target.execute("SAVEPOINT ticdc_ddl")

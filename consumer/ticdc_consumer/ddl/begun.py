@@ -1,9 +1,9 @@
-"""Whether the work of a DDL that the target shows is the consumer's own.
+"""Proof that a DDL's work found in the target is the consumer's own.
 
-Where DDL commits by itself, a crash may leave it done and not noted. The target alone cannot tell
-that from the work of another client: a column of the same name and type may hold other values. So
-the ledger notes, before the first statement of a DDL, that it is begun, with a fingerprint of what
-the target has. Only then what is found done counts, and only if the fingerprint still fits.
+Where DDL commits by itself, a crash may leave it done and not noted. The target cannot distinguish
+that from another client's work: a column of the same name and type may hold other values. So the
+ledger notes, before the first statement of a DDL, that it is begun, with a fingerprint of the
+target's state. Work found done counts only then, and only if the fingerprint still fits.
 """
 
 import hashlib
@@ -23,13 +23,13 @@ def note(context: DdlContext, entry: LedgerEntry, work: Alteration) -> None:
 
 
 def take_back(context: DdlContext, entry: LedgerEntry) -> None:
-    """Notes that nothing of it took place: the target refused its first statement."""
+    """Notes that no work took place: the target refused its first statement."""
     with context.target.transaction():
         context.ledger.mark(replace(entry, begun=""))
 
 
 def require_own(target: Target, entry: LedgerEntry, work: Alteration) -> None:
-    """Raises `InTheWay` if something of the work is done, and not by the consumer."""
+    """Raises `InTheWay` if some of the work is done, and not by the consumer."""
     if not work.as_after:
         return
     if not entry.begun:

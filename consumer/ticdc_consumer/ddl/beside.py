@@ -1,11 +1,10 @@
-"""Tables that are loaded beside those in use, and take their place (`load --table`).
+"""Copies of tables that are loaded next to the tables in use, then replace them (`load --table`).
 
-What the holder of the lease does for them, a consumer that runs or else the command; whoever loads
-the rows does no more than that. While a table is in `copies`, each cut that changes it changes the
-copy alike, and no DDL of the table is run. So the copy holds, at every commit, rows of the upstream
-at R alone; and all of the chunks that were loaded, each as of R - 1 with R held. Once all chunks
-are, copy and upstream are equal at R, at every commit: any may be the one after which it takes the
-table's place.
+The holder of the lease, a running consumer or else the command, tends them; the loader only loads
+rows. While a table is in `copies`, each cut that changes it also changes the copy, and no DDL of
+the table is run. So the copy holds, at every commit, only rows of the upstream at R, and all those
+of the loaded chunks, each as of R - 1 with R held. Once all chunks are loaded, copy and upstream
+are equal at R, at every commit: after any commit the copy may replace the table.
 """
 
 import time
@@ -33,17 +32,17 @@ from ticdc_consumer.state.store import Store
 from ticdc_consumer.targets.layout import TableName, TargetName
 
 LOOK = 1.0
-"""Seconds between two looks whether a table is to be loaded."""
+"""Seconds between two checks whether a table is to be loaded."""
 
 
 def copy_name(changefeed: str, table: TargetName, snapshot_ts: int, number: int) -> TargetName:
-    """The table that is filled beside another one."""
+    """Returns the name of the copy that is filled next to a table."""
     checksum = f"{zlib.crc32(changefeed.encode()):08x}"
     return table[0], f"ticdc_loading_{checksum}_{snapshot_ts}_{number}"
 
 
 class Beside:
-    """The tables that are loaded beside those in use, for who holds the lease. `copies` are their
+    """The copies loaded next to the tables in use, for the holder of the lease. `copies` are their
     quoted names, by upstream table."""
 
     def __init__(self, context: DdlContext, store: Store, retries: int) -> None:
@@ -53,27 +52,29 @@ class Beside:
         self._known: KnownTables = NOTHING_KNOWN
         self._next_look = 0.0
         self.under_way: frozenset[TableName] = frozenset()
-        """Those that cuts write to: none of their DDL is run, and none is quarantined."""
+        """The copies that cuts write to: none of the tables' DDL is run, and none is
+        quarantined."""
         self.copies: Mapping[TableName, str] = {}
         self.filled: Mapping[TableName, TargetName] = {}
-        """Those where the rows of the upstream's table go alone: the target had none of them."""
+        """The only destinations of some upstream tables' rows: the target had no such tables."""
 
     def tend(self, *, at_once: bool = False) -> None:
-        """Between two cuts: takes note of what is asked for, and does it. Looks once a second,
-        unless `at_once`. Raises `Stop` for a table that cannot take the other's place."""
+        """Notes and does, between two cuts, the requested loads. Checks once a second, unless
+        `at_once`. Raises `Stop` for a copy that cannot replace the table."""
         if at_once or time.monotonic() >= self._next_look:
             until_known(self._store, self._retries, self._tend, happened=lambda: False)
             self._next_look = time.monotonic() + LOOK
 
     def holds(self, ddl: Ddl) -> bool:
-        """Whether a DDL has to wait until a table is loaded. Asks no database."""
+        """Returns whether a DDL has to wait until a table is loaded. Asks no database."""
         if not self.under_way:
             return False
         entry = LedgerEntry(ddl.commit_ts, 1, ddl.schema, ddl.table, ddl.query, ddl.kind)
         return _concerns(self._known, [entry], self.under_way)
 
     def _tend(self) -> None:
-        """Each step shows in the notes, or in the catalog: it is not done again."""
+        """Takes the next steps; each shows in the notes or in the catalog, so it is not
+        repeated."""
         with self._target.errors():
             self._do_what_is_asked()
         self._known = self._context.ledger.known()
@@ -101,8 +102,8 @@ class Beside:
         return [load for load in self._notes.beside() if load.state == state]
 
     def _begin(self, loads: Iterable[TableLoad]) -> None:
-        """From here on cuts write to the copies. One that was begun before a DDL of its table is of
-        no use, and one of a table that is quarantined: cuts do not write to it."""
+        """Makes cuts write to the copies from now on. A copy is useless if it was begun before a
+        DDL of its table, or if the table is quarantined: cuts do not write to it."""
         ledger = self._context.ledger
         set_aside = {table.name for table in self._store.quarantine.tables()}
         with self._target.transaction():
@@ -120,7 +121,7 @@ class Beside:
 
     def _end_pending(self, load: TableLoad) -> None:
         """Marks as done the ALTER TABLE that waits because TiCDC left the table out until then: the
-        load is of after it."""
+        load is as of a later time."""
         context = self._context
         for entry in context.ledger.pending():
             waits = False
@@ -169,7 +170,7 @@ class Beside:
             ) from refusal
 
     def _rename(self, load: TableLoad, table: TargetName) -> list[str]:
-        """Gives a table that takes no other's place its name, unless it has it."""
+        """Renames a table that replaces no other to its name, unless it has it."""
         target, copy = self._target, _copy(load)
         if target.describe(*copy) is None:
             return []
@@ -179,7 +180,7 @@ class Beside:
         return target.rename_table(copy, table, definition)
 
     def _do(self, texts: Iterable[str], loads: Iterable[TableLoad]) -> None:
-        """The statements, and the end of the loads."""
+        """Runs the statements, and ends the loads."""
         target = self._target
         if not target.transactional_ddl:
             for text in texts:
@@ -203,7 +204,7 @@ class Beside:
 
 
 def require_replaceable(context: DdlContext, name: TableName, table: TargetName) -> None:
-    """Raises `Stop` if the table has what another of its name would not have."""
+    """Raises `Stop` if the table has properties that its replacement would lack."""
     if hindrances := context.target.hindrances(table):
         raise Stop(
             f"{'.'.join(name)}: {context.target.quote(*table)} has {', '.join(hindrances)}, "
@@ -219,6 +220,6 @@ def _copy(load: TableLoad) -> TargetName:
 def _concerns(
     known: KnownTables, entries: Sequence[LedgerEntry], names: Iterable[TableName]
 ) -> bool:
-    """Whether one of these DDL may be about one of these tables."""
+    """Returns whether one of these DDL may concern one of these tables."""
     tables = touched(entries, known, known)
     return tables is None or not tables.isdisjoint(map(lower, names))

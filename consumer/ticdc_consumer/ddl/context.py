@@ -1,4 +1,4 @@
-"""What every step of a DDL works with."""
+"""The context of every step of a DDL."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 class Snapshot(Protocol):
-    """A table of the upstream as of one timestamp. Raises `Stop` for what cannot be read now, or
-    any more."""
+    """A table of the upstream as of one timestamp. Raises `Stop` for data that cannot be read yet,
+    or any more."""
 
     @property
     def table(self) -> Table: ...
 
     def chunks(self) -> Iterator[Iterator[list["pa.Array"]]]:
-        """The rows, in chunks of a bounded size, each in batches: arrays of canonical values
+        """Yields the rows, in chunks of a bounded size, each in batches: arrays of canonical values
         (`targets.layout`) for each column that TiCDC sends."""
 
 
@@ -40,12 +40,11 @@ SnapshotOf = Callable[[TableName, int], AbstractContextManager[Snapshot]]
 
 @dataclass(frozen=True, slots=True)
 class DdlContext:
-    """Where DDL run and what is known there: one for as long as the target is open.
+    """The context of DDL on one target, kept as long as the target is open.
 
-    `ledger` holds the definitions in memory, as the last DDL that is done left them. `rules` are
-    those of the column types that were accepted (`[target] rules`). `snapshot_of` reads
-    `[source] upstream`, if that is set. `load_missing`: whether a table that TiCDC left out is
-    loaded from there.
+    `ledger` holds the definitions in memory, as the last finished DDL left them. `rules` are the
+    accepted rules of column types (`[target] rules`). `snapshot_of` reads `[source] upstream`, if
+    that is set. `load_missing`: whether a table that TiCDC left out is loaded from there.
     """
 
     target: Target
@@ -70,24 +69,26 @@ class DdlContext:
 
     @property
     def definitions(self) -> Definitions:
-        """The tables whose CREATE TABLE came through the stream."""
+        """Returns the tables whose CREATE TABLE came through the stream."""
         return self.ledger.definitions()
 
     @property
     def others(self) -> OtherChangefeeds:
-        """The other changefeeds of the target."""
+        """Returns the other changefeeds of the target."""
         where = self.ledger.known().where
         return OtherChangefeeds(self.target, self.ledger.changefeed, where)
 
     def statement(self, entry: LedgerEntry) -> Statement:
-        """What an entry does, with names in the tables' own spelling. Raises `Stop`,
+        """Returns an entry's statement, with names in the tables' own spelling. Raises `Stop`,
         `DefinitionError`."""
         return statement_in_database(entry, self.definitions, self.ledger)
 
     def shard(self, name: TableName) -> Shard | None:
-        """What tells the rows of a table that is merged with others from theirs."""
+        """Returns the shard that distinguishes the rows of a merged table from other tables'
+        rows."""
         return self.ledger.known().where.shard(name)
 
     def locate(self, name: TableName) -> TargetName:
-        """Where an upstream table is in the target. Raises `Stop` for the consumer's own tables."""
+        """Returns the place of an upstream table in the target. Raises `Stop` for the consumer's
+        own tables."""
         return in_target(self.target, self.route, name)

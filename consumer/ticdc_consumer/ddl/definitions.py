@@ -1,4 +1,4 @@
-"""What a DDL leaves of the upstream definitions that are stored in the target."""
+"""Updates the upstream definitions stored in the target after a DDL."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -47,11 +47,11 @@ def keep_definition(
     set_aside: TargetName | None = None,
     created: Table | None = None,
 ) -> None:
-    """Brings the stored definitions up to a DDL that is done, by whomever: what it may have changed
-    is forgotten, unless the statement itself defines how it is now. Where the rows of a table go is
-    forgotten only when the table is dropped or renamed. `basis` is "declared" if it was
-    skipped, or an operator did it; `set_aside` is where the table that was dropped or emptied is
-    now; `created` is what the DDL leaves of a table of which nothing was known."""
+    """Updates the stored definitions after a finished DDL, whoever did it: forgets what it may have
+    changed, unless the statement itself defines the new state. A table's destination is forgotten
+    only when the table is dropped or renamed. `basis` is "declared" if the DDL was skipped, or an
+    operator did it; `set_aside` is the new place of the dropped or emptied table; `created` is the
+    DDL's result for a previously unknown table."""
     if created is not None:
         ledger.define(created, basis)
         return
@@ -83,7 +83,7 @@ def _keep(
         case DropTable(schema, name):
             ledger.forget(schema, name)
         case DropSchema(schema) if is_shared(ledger, schema, entry.order):
-            pass  # which of its tables are gone is not sent: see `forget_gone`
+            pass  # the missing tables are not sent: see `forget_gone`
         case DropSchema(schema):
             ledger.forget(schema)
             for dropped in ledger.dropped():
@@ -106,7 +106,7 @@ def _keep(
             else:
                 evolved = evolve(statement, known.table)
                 if known.basis == "reflected":
-                    # What the target's catalog showed need not be upstream's: rows will tell.
+                    # The target's catalog may differ from upstream's: rows will tell.
                     ledger.note(schema, name)
                 else:
                     ledger.define(evolved.after, _less(basis, known.basis))
@@ -121,7 +121,7 @@ def _keep(
 
 
 def forget_gone(target: Target, ledger: Ledger, entry: LedgerEntry) -> None:
-    """After an operator did a DROP DATABASE: forgets the tables that are no longer there."""
+    """Forgets missing tables after an operator did a DROP DATABASE."""
     dropped = statement_of_database(entry)
     if not isinstance(dropped, DropSchema):
         return
@@ -133,13 +133,13 @@ def forget_gone(target: Target, ledger: Ledger, entry: LedgerEntry) -> None:
 
 
 def _note(ledger: Ledger, schema: str, table: str) -> None:
-    """Something was done to this table: it is there."""
+    """Notes that this table exists: something was done to it."""
     if (schema, table) not in ledger.known().destinations:
         ledger.note(schema, table)
 
 
 def _unknown(ledger: Ledger, entry: LedgerEntry) -> None:
-    """Something may have been done to this table."""
+    """Notes that something may have been done to this table."""
     if (entry.schema, entry.table) in ledger.known().destinations:
         ledger.note(entry.schema, entry.table)
 
@@ -158,7 +158,7 @@ def _recover(ledger: Ledger, name: TableName, new: TableName, basis: Basis) -> N
 def definitions_after(
     statement: Statement, definitions: Definitions, ledger: Ledger
 ) -> Definitions:
-    """What will be known after a statement."""
+    """Returns the definitions known after a statement."""
     changes = kind_of(statement).changes
     return definitions.changed(changes(statement, definitions, partial(_restored, ledger)))
 
@@ -169,7 +169,8 @@ def _restored(ledger: Ledger, name: TableName) -> Table | None:
 
 
 def definitions_at(ledger: Ledger, order: tuple[int, int]) -> Definitions:
-    """What the DDL before that (commit_ts, seq) left, by their statements."""
+    """Returns the definitions that the DDL before that (commit_ts, seq) left, by their
+    statements."""
     definitions, dropped = Definitions(), dict[TableName, Table]()
 
     def restored(name: TableName) -> Table | None:
@@ -205,7 +206,7 @@ _UNKNOWN: Basis = "seen"
 
 
 def _less(basis: Basis, before: Basis) -> Basis:
-    """What is made of a table that is not certain is not certain."""
+    """Returns the less certain basis: a result of an uncertain table is uncertain."""
     lasting: dict[Basis, Basis] = {"applied": basis, "checked": "declared", "reflected": "seen"}
     return lasting.get(before, before)
 
@@ -213,7 +214,7 @@ def _less(basis: Basis, before: Basis) -> Basis:
 def _follow(
     ledger: Ledger, renamed: Callable[[Table], Table], parent: TableName, but: set[TableName]
 ) -> None:
-    """Foreign keys of other tables name `parent` and its columns."""
+    """Renames `parent` and its columns in other tables' foreign keys."""
     known = ledger.known()
     for name in known.children(parent):
         child = known.get(name)
@@ -226,11 +227,11 @@ def _follow(
 # --- labels of a table whose CREATE TABLE did not come -------------------------------------------
 
 _Labels = dict[str, tuple[str, ...]]
-"""By the column's name in lower case; empty for a column of another type."""
+"""Labels by the column's name in lower case; empty for a column of another type."""
 
 
 def with_labels(source: Table, ledger: Ledger) -> Table:
-    """The table of a row, with the labels that its ENUM and SET columns lack."""
+    """Returns the table of a row, with the labels that its ENUM and SET columns lack."""
     lacking = [column for column in source.columns if _lacks_labels(column)]
     if not lacking:
         return source
@@ -249,7 +250,7 @@ def _lacks_labels(column: Column) -> bool:
 
 
 def _labels_by_table(ledger: Ledger) -> Mapping[TableName, _Labels]:
-    """As of the last DDL that is done, or was skipped here and done upstream."""
+    """Returns the labels as of the last DDL that is done, or was skipped here and done upstream."""
     tables: dict[TableName, _Labels] = {}
     definitions = ledger.definitions()
     for entry in ledger.entries():
@@ -258,7 +259,7 @@ def _labels_by_table(ledger: Ledger) -> Mapping[TableName, _Labels]:
         try:
             statement = statement_of(entry, definitions, None)
         except TicdcError:
-            # What it made of the table is not known.
+            # Its effect on the table is unknown.
             tables.pop(lower((entry.schema, entry.table)), None)
             continue
         match statement:
@@ -281,7 +282,7 @@ def _labels_by_table(ledger: Ledger) -> Mapping[TableName, _Labels]:
 def _relabel(labels: _Labels, action: Action, alone: bool) -> None:
     match action:
         case AddColumn(column) if alone or not action.if_not_exists:
-            # Else the column may have been there before: a statement that does nothing is not sent.
+            # Otherwise the column may be older: a statement without effect is not sent.
             labels[column.name.lower()] = column.type.elements
         case ModifyColumn(name, column):
             labels.pop(name.lower(), None)

@@ -1,6 +1,6 @@
 """Tables that were dropped or emptied upstream, kept for a while (`[ddl] keep_dropped`).
 
-RECOVER TABLE and FLASHBACK TABLE bring back what TiDB still has; its rows are not sent again.
+RECOVER TABLE and FLASHBACK TABLE restore what TiDB still has; its rows are not sent again.
 """
 
 from collections.abc import Iterable
@@ -19,8 +19,8 @@ from ticdc_consumer.targets.target import Target
 
 
 def drop(context: DdlContext, entry: LedgerEntry, name: TableName) -> Alteration:
-    """DROP TABLE: keeps the table under another name, if kept tables are stored and no table refers
-    to it."""
+    """Does DROP TABLE: keeps the table under another name, if kept tables are stored and no table
+    refers to it."""
     target, definitions = context.target, context.definitions
     table = context.locate(name)
     aside = _aside(table, entry)
@@ -34,8 +34,8 @@ def drop(context: DdlContext, entry: LedgerEntry, name: TableName) -> Alteration
 
 
 def truncate(context: DdlContext, entry: LedgerEntry, name: TableName) -> Alteration:
-    """TRUNCATE TABLE: keeps the old rows as a table, too, if its definition is known. Raises `Stop`
-    for what is not written like a table."""
+    """Does TRUNCATE TABLE: keeps the old rows as a table, too, if its definition is known. Raises
+    `Stop` for a relation that is not written like a table."""
     target, definitions = context.target, context.definitions
     table, definition = context.locate(name), definitions.get(name)
     exists = target.describe(*table) is not None
@@ -63,7 +63,7 @@ def truncate(context: DdlContext, entry: LedgerEntry, name: TableName) -> Altera
 
 
 def recover(context: DdlContext, name: TableName, new: TableName) -> Alteration:
-    """Brings the table `name` back as `new`. Raises `Unsupported` if it was not kept."""
+    """Restores the table `name` as `new`. Raises `Unsupported` if it was not kept."""
     target = context.target
     dropped = newest(context.ledger.dropped(), name)
     if dropped is None:
@@ -86,7 +86,7 @@ def recover(context: DdlContext, name: TableName, new: TableName) -> Alteration:
 
 
 def newest(dropped: Iterable[DroppedTable], name: TableName) -> DroppedTable | None:
-    """The last that had this name, in any case: TiDB takes that one."""
+    """Returns the last table that had this name, in any case: TiDB takes that one."""
     same = [one for one in dropped if lower((one.schema, one.table)) == lower(name)]
     return same[-1] if same else None
 
@@ -94,12 +94,12 @@ def newest(dropped: Iterable[DroppedTable], name: TableName) -> DroppedTable | N
 def over(
     dropped: Iterable[DroppedTable], keep_dropped: float, resolved_ts: int
 ) -> list[DroppedTable]:
-    """Those whose time, `keep_dropped` seconds, is over at `resolved_ts`."""
+    """Returns the tables whose time, `keep_dropped` seconds, is over at `resolved_ts`."""
     return [one for one in dropped if seconds(resolved_ts) - seconds(one.commit_ts) >= keep_dropped]
 
 
 def purge(target: Target, ledger: Ledger, one: DroppedTable) -> None:
-    """Drops one of them."""
+    """Drops one kept table."""
     if not target.transactional_ddl:
         _drop(target, one)  # commits by itself, and may be repeated
     with target.transaction():
@@ -123,5 +123,5 @@ def _move(target: Target, old: TargetName, new: TargetName, table: Table | None)
 
 
 def _referred(definitions: Definitions, name: TableName) -> bool:
-    """Whether foreign keys of other tables name it: TiDB drops it only without checks."""
+    """Returns whether foreign keys of other tables name it: TiDB drops it only without checks."""
     return any((child.schema, child.name) != name for child in definitions.children(name))

@@ -1,4 +1,4 @@
-"""Which foreign keys a table gets: those to a unique key of a table that came through the stream.
+"""The foreign keys of a table: those to a unique key of a table that came through the stream.
 
 They have NO ACTION, whatever upstream's do: the rows that those change are sent.
 """
@@ -15,11 +15,11 @@ from ticdc_consumer.targets.layout import Reference, ReferenceChanges, TableName
 from ticdc_consumer.targets.target import Target
 
 Locate = Callable[[TableName], TargetName]
-"""An upstream table -> where it is in the target."""
+"""Maps an upstream table to its place in the target."""
 
 
 def references(table: Table, definitions: Definitions, locate: Locate) -> tuple[Reference, ...]:
-    """Those that `table`, by its upstream definition, is to have."""
+    """Returns the foreign keys for `table`, by its upstream definition."""
     own = lower((table.schema, table.name))
     result = []
     for key in table.foreign_keys:
@@ -33,7 +33,7 @@ def references(table: Table, definitions: Definitions, locate: Locate) -> tuple[
 def waiting(
     parent: Table, definitions: Definitions, locate: Locate
 ) -> Iterator[tuple[Table, tuple[Reference, ...]]]:
-    """The tables that were created before the parent that their foreign keys name."""
+    """Yields the tables created before the parent that their foreign keys name."""
     name = parent.schema, parent.name
     for child in definitions.children(name):
         known = Definitions.of({name: parent})
@@ -45,7 +45,7 @@ def waiting(
 def changes(
     target: Target, evolved: Evolved, definitions: Definitions, locate: Locate
 ) -> ReferenceChanges:
-    """What an ALTER TABLE does to them, as far as it is not done yet."""
+    """Returns an ALTER TABLE's changes to foreign keys, as far as they are not done yet."""
     before, after = evolved.before, evolved.after
     existing = target.references(*locate((before.schema, before.name)))
     staying = {key.name for key in after.foreign_keys}
@@ -61,7 +61,7 @@ def changes(
 
 
 def _unique(key: ForeignKey, parent: Table) -> tuple[str, ...]:
-    """The parent's columns as it spells them, none if they are not a unique key of it."""
+    """Returns the parent's columns in its spelling, none if they are not a unique key of it."""
     spelled = {column.name.lower(): column.name for column in parent.columns}
     columns = tuple(spelled.get(name.lower(), "") for name in key.parent_columns)
     for index in parent.indexes:

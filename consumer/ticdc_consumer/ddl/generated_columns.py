@@ -1,4 +1,4 @@
-"""Virtual generated columns: those that the target's table has, and why it lacks the others.
+"""Virtual generated columns that the target's table has, and the reasons why it lacks others.
 
 A table may lack one that the target could compute: an earlier release created it, a snapshot's
 table has none, or an operator dropped it. It is not missed.
@@ -47,15 +47,15 @@ class LeftOutColumn:
 
 
 def as_it_is(target: Target, evolved: Evolved, existing: TargetTable, certain: bool) -> Evolved:
-    """An ALTER TABLE of the target's table, without the virtual columns that it lacks. If the table
-    is not `certain` to be as the consumer makes it, then also without new ones, and without those
-    that stay as they are. Raises `Unsupported`."""
+    """Returns an ALTER TABLE of the target's table, without the virtual columns that it lacks. If
+    the table is not `certain` to be as the consumer makes it, also without new and unchanged
+    virtual columns. Raises `Unsupported`."""
     present = {column.name.lower() for column in existing.columns if column.generated}
     names = {source: name for name, source in evolved.sources.items()}
     missing = {
         column.name
         for column in evolved.before.columns
-        # After a crash it may have its new name already.
+        # After a crash it may already have its new name.
         if column.virtual and not {column.name.lower(), _new_name(column, names)} & present
     }
     computed = virtual_columns(evolved.after, target.writer_of()).expressions
@@ -92,8 +92,8 @@ def _new_name(column: Column, names: dict[str, str]) -> str:
 def computed_here(
     context: DdlContext, table: Table, existing: TargetTable | None = None
 ) -> frozenset[str]:
-    """The virtual columns, in lower case, that the target's table has, or will have once it has
-    this definition. `existing` is that table as it is, if that is known already."""
+    """Returns the virtual columns, in lower case, that the target's table has, or will have once it
+    has this definition. `existing` is the current table, if known already."""
     if not any(column.virtual for column in table.columns):
         return frozenset()
     name, target = (table.schema, table.name), context.target
@@ -108,7 +108,8 @@ def computed_here(
 
 
 def all_left_out(target: Target, ledger: Ledger) -> list[LeftOutColumn]:
-    """Of all tables, as far as the stream told their virtual columns."""
+    """Returns the left-out columns of all tables, as far as the stream told their virtual
+    columns."""
     lacking: list[LeftOutColumn] = []
     known = ledger.known()
     for name, definition in sorted(known.by_name.items()):
@@ -134,7 +135,7 @@ OF_SNAPSHOT = (
 
 
 def _added(ledger: Ledger) -> dict[TableName, set[str]]:
-    """The virtual columns, in lower case, that ALTER TABLE added to the tables that are there."""
+    """Returns the virtual columns, in lower case, that ALTER TABLE added to the existing tables."""
     added: dict[TableName, set[str]] = {}
     for entry in ledger.entries():
         if entry.state != "done":
@@ -170,7 +171,7 @@ def _follow(columns: set[str], action: Action) -> None:
 
 
 def left_out(target: Target, table: Table, existing: TargetTable | None) -> Iterator[LeftOutColumn]:
-    """What a target's table lacks, or would lack if it was created now."""
+    """Yields the virtual columns that a target's table lacks, or would lack if created now."""
     if not any(column.virtual for column in table.columns):
         return
     reasons = virtual_columns(table, target.writer_of()).left_out

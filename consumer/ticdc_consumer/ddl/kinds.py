@@ -1,7 +1,7 @@
 """The kinds of DDL: one row for each kind of statement, and one for each action of ALTER TABLE.
 
-A new kind is a row here and its translation in `translate.TRANSLATIONS`. What a step needs to know
-of a statement it looks up in the row; it does not ask which class the statement is of.
+A new kind is a row here and its translation in `translate.TRANSLATIONS`. A step looks up the
+properties of a statement in the row; it does not ask for the statement's class.
 """
 
 from collections.abc import Callable, Mapping
@@ -54,13 +54,13 @@ from ticdc_consumer.targets.layout import TableName
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """The tables, views and databases that one statement names, spelled as it spells them.
+    """The tables, views and databases that one statement names, in its spelling.
 
-    `tables` and `views` are its own: what it creates, changes or drops, both names of a rename
-    included. `exchanged` are the tables of EXCHANGE PARTITION, `restored` is the dropped table that
-    comes back, `parents` are the tables that its foreign keys name, `like` is the table that it
-    copies. `schema` is the database that it creates, alters or drops; with `contents`, all tables
-    in it, too. `complete` is False if it may touch more than it names.
+    `tables` and `views` are its own: those that it creates, changes or drops, including both names
+    of a rename. `exchanged` are the tables of EXCHANGE PARTITION, `restored` is the dropped table
+    that is restored, `parents` are the tables that its foreign keys name, `like` is the table that
+    it copies. `schema` is the database that it creates, alters or drops; with `contents`, all
+    tables in it, too. `complete` is False if it may touch more than it names.
     """
 
     tables: tuple[TableName, ...] = ()
@@ -150,7 +150,7 @@ def _view_as(statement: CreateView | DropView, name: TableName) -> Statement:
 # --- the definitions that a statement changes ----------------------------------------------------
 
 Restored = Callable[[TableName], Table | None]
-"""The definition of a dropped table of that name, None if it is not known."""
+"""Returns the definition of a dropped table of that name, or None if it is unknown."""
 Changes = Mapping[TableName, Table | None]
 """Definitions after a statement; None for a table that is gone."""
 
@@ -167,7 +167,7 @@ def _copied(statement: CreateTableLike, definitions: Definitions, _: Restored) -
 
 
 def like_definition(table: Table, schema: str, name: str) -> Table:
-    """CREATE TABLE ... LIKE copies no foreign keys."""
+    """Returns the definition of CREATE TABLE ... LIKE, which copies no foreign keys."""
     return replace(table, schema=schema, name=name, foreign_keys=())
 
 
@@ -204,18 +204,19 @@ def _no_changes(*_: object) -> Changes:
 # --- the rows ------------------------------------------------------------------------------------
 
 Runs = Literal["alone", "in a shared cut", "with its neighbours", "maybe refilled"]
-"""Where DDL is transactional, several of one cut may run "in a shared cut". Elsewhere, those "with
-its neighbours" run as one statement, and one "maybe refilled" may fill its table from upstream."""
+"""Runs of DDL. Where it is transactional, several of one cut may run "in a shared cut". Elsewhere,
+DDL "with its neighbours" run as one statement, and one "maybe refilled" may fill its table from
+upstream."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """What the steps of a DDL look up for one kind of statement.
+    """The properties of one kind of statement that the steps of a DDL look up.
 
-    `names` lists what a statement of the kind names. `under` returns it with its own table or view
-    under the name that TiCDC sends; None where a replaced name is not enough. `changes` returns the
-    definitions that it changes, from those before it. It `creates` or `drops` its table, view or
-    database, and `empties` its table, whose rows may be stored elsewhere. It `reads` tables by a
+    `names` lists the names in a statement of the kind. `under` returns it with its own table or
+    view under the name that TiCDC sends; None if replacing a name is not enough. `changes` returns
+    the definitions that it changes, from those before it. It `creates` or `drops` its table, view
+    or database, and `empties` its table, whose rows may be stored elsewhere. It `reads` tables by a
     query. After it, `any_layout` may differ.
     """
 
@@ -267,7 +268,7 @@ def kind_of(statement: Statement) -> Kind:
 
 
 def names_of(statement: Statement) -> Named:
-    """Returns what a statement names."""
+    """Returns the names in a statement."""
     return KINDS[type(statement)].names(statement)
 
 
@@ -276,10 +277,10 @@ def names_of(statement: Statement) -> Named:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionKind:
-    """What every step needs to know of one kind of action.
+    """The properties of one kind of action that every step needs.
 
     `policy` is its name in `[ddl.kinds]`, "" if it has none of its own. Without `effect`, it
-    concerns neither columns, keys nor rows; without `work`, the target's table stays as it is.
+    concerns neither columns, keys nor rows; without `work`, the target's table stays unchanged.
     `keys`: only indexes change. `partitions`: rows come or go with a partition.
     """
 

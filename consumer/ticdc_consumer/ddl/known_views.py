@@ -1,6 +1,7 @@
-"""The views that came through the stream: those that the target has, and those that are left out.
+"""The views that came through the stream, in the target or left out.
 
-What translates a view is in `views`, which brings sqlglot: what only lists them need not wait.
+The translation of views is in `views`, which imports sqlglot: callers that only list views need not
+wait for it.
 """
 
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from ticdc_consumer.targets.schema.alteration import Alteration
 Order = tuple[int, int]
 """(commit_ts, seq) of a DDL."""
 LAST: Order = (1 << 64, 0)
-"""After every DDL."""
+"""The order after every DDL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +30,12 @@ class KnownView:
 
     @property
     def by_operator(self) -> bool:
-        """Whether an operator did what the CREATE VIEW should."""
+        """Returns whether an operator did the work of the CREATE VIEW."""
         return bool(self.entry.instead or self.entry.reason)
 
 
 def known(ledger: Ledger, before: Order = LAST) -> dict[TableName, KnownView]:
-    """The views that came through the stream before a DDL, and are in the target."""
+    """Returns the views that came through the stream before a DDL, and are in the target."""
     return {
         name: KnownView(entry, statement)
         for name, (entry, statement) in created_upstream(ledger, before).items()
@@ -43,8 +44,8 @@ def known(ledger: Ledger, before: Order = LAST) -> dict[TableName, KnownView]:
 
 
 def left_out(ledger: Ledger, before: Order = LAST) -> dict[TableName, LedgerEntry]:
-    """The views that upstream has before a DDL and the target lacks, by their last CREATE VIEW; its
-    reason is why."""
+    """Returns the views that upstream has before a DDL and the target lacks, by their last CREATE
+    VIEW, whose reason tells why."""
     return {
         name: entry
         for name, (entry, _) in created_upstream(ledger, before).items()
@@ -53,7 +54,7 @@ def left_out(ledger: Ledger, before: Order = LAST) -> dict[TableName, LedgerEntr
 
 
 def note_left_out(ledger: Ledger, work: Alteration) -> list[LedgerEntry]:
-    """Writes which views are not there after a statement, in its transaction; returns them."""
+    """Writes in a statement's transaction which views are missing after it; returns them."""
     entries = []
     for order, reason in work.views_left_out:
         view = ledger.entry(order)
@@ -64,7 +65,7 @@ def note_left_out(ledger: Ledger, work: Alteration) -> list[LedgerEntry]:
 
 
 def warning_of(entry: LedgerEntry) -> str:
-    """What to say of a view that is left out."""
+    """Returns the warning for a view that is left out."""
     return (
         f"view {entry.schema}.{entry.table} is left out, and the tables continue: "
         f"{entry.reason}; to have it, write a CREATE VIEW for the target to a file, and run "
@@ -73,7 +74,7 @@ def warning_of(entry: LedgerEntry) -> str:
 
 
 def is_create(entry: LedgerEntry) -> bool:
-    """Whether a DDL creates a view."""
+    """Returns whether a DDL creates a view."""
     if not entry.of_schema_or_view:
         return False
     return isinstance(understood(entry.query, entry.schema), CreateView)
@@ -82,7 +83,7 @@ def is_create(entry: LedgerEntry) -> bool:
 def created_upstream(
     ledger: Ledger, before: Order = LAST
 ) -> dict[TableName, tuple[LedgerEntry, CreateView]]:
-    """Each view by its last CREATE VIEW."""
+    """Returns each view by its last CREATE VIEW."""
     result: dict[TableName, tuple[LedgerEntry, CreateView]] = {}
     databases = UpstreamDatabases()
     for entry in ledger.of_schemas_and_views():

@@ -1,7 +1,7 @@
-"""DDL of tables that `[tables.merge]` joins: each touches the rows of its own shard alone.
+"""DDL of tables that `[tables.merge]` joins: each touches only the rows of its own shard.
 
 The target's table has the shard's column in every key. It is created with the first shard, and
-stays when the last is dropped. What would change the table of all shards is an operator's to do.
+stays when the last is dropped. Only an operator may change the table of all shards.
 """
 
 from dataclasses import replace
@@ -26,7 +26,7 @@ class Merged(Stop):
 
 
 def shard_column(shard: Shard) -> Column:
-    """The column that the target's table has beside the upstream's."""
+    """Returns the column that the target's table has in addition to the upstream's."""
     type_ = ColumnType(
         "varchar", length=MOST_CHARACTERS, charset="utf8mb4", collation="utf8mb4_bin"
     )
@@ -34,7 +34,7 @@ def shard_column(shard: Shard) -> Column:
 
 
 def with_shard(table: Table, shard: Shard) -> Table:
-    """The table of the target: the shard's column is the last one, and the last of every unique
+    """Returns the target's table: the shard's column is the last one, and the last of every unique
     key. Foreign keys are left out. Raises `Unsupported`."""
     name = f"{table.schema}.{table.name}"
     if shard.column.lower() in {column.name.lower() for column in table.columns}:
@@ -61,7 +61,7 @@ def _with(index: Index, column: str, name: str) -> Index:
 
 
 def _delete_shard(context: DdlContext, name: TableName, shard: Shard) -> Alteration:
-    """DROP TABLE and TRUNCATE TABLE: the rows of this shard go."""
+    """Does DROP TABLE and TRUNCATE TABLE: deletes the rows of this shard."""
     described = context.target.describe(*context.locate(name))
     if described is None:
         return Alteration()
@@ -78,7 +78,7 @@ def _delete_shard(context: DdlContext, name: TableName, shard: Shard) -> Alterat
 
 
 def of_shard(target: Target, located: TargetName, shard: Shard) -> str:
-    """The table and the condition of the shard's rows, for a statement."""
+    """Returns the table and the condition of the shard's rows, for a statement."""
     column = target.quote(None, shard.column)
     return f"{target.quote(*located)} WHERE {column} = {literal(shard.name)}"
 
@@ -86,8 +86,8 @@ def of_shard(target: Target, located: TargetName, shard: Shard) -> str:
 def require_named_rows(
     target: Target, located: TargetName, shard: Shard, where: Destinations
 ) -> None:
-    """Raises `Stop` if a row of the target's table, which others than this changefeed wrote, is of
-    no upstream table: no change would ever reach it."""
+    """Raises `Stop` if a row of the target's table, not written by this changefeed, belongs to no
+    upstream table: no change would ever reach it."""
     relation, column = target.quote(*located), target.quote(None, shard.column)
     names = target.execute(f"SELECT DISTINCT {column} FROM {relation}")  # noqa: S608
     for name in sorted(str(each) for (each,) in names):
@@ -106,13 +106,14 @@ def require_named_rows(
 
 
 def without_parents(context: DdlContext, table: Table) -> Table:
-    """Without the foreign keys to merged tables, in which no key is that of one shard alone."""
+    """Returns the table without foreign keys to merged tables, in which no key belongs to one shard
+    only."""
     keys = tuple(key for key in table.foreign_keys if context.shard(key.parent) is None)
     return replace(table, foreign_keys=keys)
 
 
 def refuse_merged(context: DdlContext, statement: Statement) -> None:
-    """Raises `Merged` for what would change the table of all shards, or rename one."""
+    """Raises `Merged` for a statement that would change the table of all shards, or rename one."""
     for name in _tables(context, statement):
         shard = context.shard(name)
         if shard is not None:
@@ -126,7 +127,7 @@ def refuse_merged(context: DdlContext, statement: Statement) -> None:
 def _tables(context: DdlContext, statement: Statement) -> tuple[TableName, ...]:
     kind, names = kind_of(statement), names_of(statement)
     if kind.creates or kind.empties:
-        return ()  # it concerns the rows of its own shard only
+        return ()  # it concerns only the rows of its own shard
     if names.schema is not None and names.contents:
         return tuple(context.ledger.known().of_schema(names.schema))
     if isinstance(statement, AlterTable) and not any(
@@ -137,7 +138,8 @@ def _tables(context: DdlContext, statement: Statement) -> tuple[TableName, ...]:
 
 
 def work(context: DdlContext, statement: Statement) -> Alteration | None:
-    """DROP and TRUNCATE of a merged table; None for what is not one of these. Raises `Merged`."""
+    """Returns the work of DROP and TRUNCATE of a merged table; None for other statements. Raises
+    `Merged`."""
     refuse_merged(context, statement)
     if not kind_of(statement).empties:
         return None

@@ -1,7 +1,7 @@
-"""Which table a DDL means, how it is defined, and where it is in the target.
+"""The table that a DDL means, its definition, and its place in the target.
 
 TiCDC sends a CREATE TABLE as it was written. A table that names no character set has its
-database's, which only the CREATE DATABASE and ALTER DATABASE before it show.
+database's, which only the earlier CREATE DATABASE and ALTER DATABASE show.
 """
 
 import re
@@ -39,27 +39,27 @@ MARKER_NAME = re.compile(r"ticdc_renam(ing|ed)_[0-9a-f]{8}_[0-9]+", re.IGNORECAS
 """The name of a table that shows how far a RENAME TABLE came: the changefeed's checksum, the
 commit_ts."""
 BESIDE_NAME = re.compile(r"ticdc_(loading|replaced)_[0-9a-f]{8}_[0-9]+_[0-9]+", re.IGNORECASE)
-"""The name of a table that is loaded beside the one in use, or was replaced by it: the changefeed's
-checksum, the timestamp at which the load began, a number."""
+"""The name of a table that is loaded next to the one in use, or was replaced by it: the
+changefeed's checksum, the timestamp at which the load began, a number."""
 REFILL_NAME = re.compile(r"ticdc_refill(ing|ed|mark)_[0-9a-f]{8}_[0-9]+_[0-9]+", re.IGNORECASE)
-"""The name of a copy that gets the upstream's rows after an ALTER TABLE, and of the table whose
-place it took, or of a marker where none was: the changefeed's checksum, the commit_ts and number of
+"""The name of a copy that gets the upstream's rows after an ALTER TABLE, and of the table that it
+replaced, or of a marker if there was none: the changefeed's checksum, the commit_ts and number of
 the DDL."""
 _OWN_NAMES = (DROPPED_NAME, MARKER_NAME, BESIDE_NAME, REFILL_NAME)
 
 Route = Callable[[str, str], TableName]
-"""Upstream (schema, table) -> where it is to go; the table is "" for a schema alone."""
+"""Maps upstream (schema, table) to its destination; the table is "" for a schema only."""
 
 
 @lru_cache(maxsize=1024)
 def parsed(query: str, schema: str, charset: Charset | None = None) -> Statement:
-    """A statement, parsed once however many steps need it; `charset` is its database's. Raises
+    """Parses a statement, only once for all steps; `charset` is its database's. Raises
     `DefinitionError`."""
     return parse_ddl(query, schema, charset)
 
 
 def understood(query: str, schema: str) -> Statement | None:
-    """A statement without its database's character set, None for what is not understood."""
+    """Returns a statement without its database's character set, or None if it is not understood."""
     try:
         return parsed(query, schema)
     except TicdcError:
@@ -69,9 +69,9 @@ def understood(query: str, schema: str) -> Statement | None:
 def statement_of(
     entry: LedgerEntry, definitions: Definitions, charset: Charset | None
 ) -> Statement:
-    """The entry's statement, with the names that TiCDC sends beside it: TiDB's SQL has the user's
-    spelling, rows and all else have the table's own. `charset` is its database's. Raises `Stop`,
-    `DefinitionError`."""
+    """Returns the entry's statement, with the names that TiCDC sends next to it: TiDB's SQL has the
+    user's spelling, rows and everything else have the table's own. `charset` is its database's.
+    Raises `Stop`, `DefinitionError`."""
     statement = parsed(entry.query, entry.schema, charset)
     if not entry.table:
         return statement
@@ -85,7 +85,7 @@ def statement_of(
     if kind.under is None:
         return statement
     if exchanged:
-        # TiCDC sends it with the name of the table that is exchanged.
+        # TiCDC sends it with the name of the exchanged table.
         return kind.under(statement, definitions.spelled(own[0]))
     _check_name(entry, *own[0])
     if isinstance(statement, CreateTableLike):
@@ -103,8 +103,8 @@ def _check_name(entry: LedgerEntry, schema: str, table: str) -> None:
 def _renamed(
     entry: LedgerEntry, old: TableName, new: TableName, definitions: Definitions
 ) -> RenameTable:
-    """An old name without its database is in that of the new name, unless only the new one has
-    its database beside it."""
+    """Returns the rename. An old name without its database is in that of the new name, unless only
+    the new one has its database next to it."""
     if renames_from_unknown(entry.query):
         raise Stop(f"it does not name the database of {old[1]}")
     final = entry.schema, entry.table
@@ -114,7 +114,7 @@ def _renamed(
 
 
 def in_target(target: Target, route: Route, name: TableName) -> TargetName:
-    """Where the table is in the target. Raises `Stop` for the consumer's own tables."""
+    """Returns the table's place in the target. Raises `Stop` for the consumer's own tables."""
     schema, table = target.locate(*route(*name))
     if any(pattern.fullmatch(table) for pattern in _OWN_NAMES):
         raise Stop(f"{'.'.join(name)}: the name {table} is the consumer's own")
@@ -130,19 +130,20 @@ def own_schema(target: Target) -> str | None:
 # --- the character set of a new table ------------------------------------------------------------
 
 _OF_TIDB = Charset("utf8mb4", "utf8mb4_bin")
-"""What a database has whose CREATE DATABASE names no character set."""
+"""The character set of a database whose CREATE DATABASE names none."""
 
 
 def statement_in_database(
     entry: LedgerEntry, definitions: Definitions, ledger: Ledger
 ) -> Statement:
-    """As `statement_of`; a new table has the character set that its database had then. Raises
-    `Unsupported` if several upstream databases of that name had different ones."""
+    """Returns the statement like `statement_of`; a new table has the character set that its
+    database had then. Raises `Unsupported` if several upstream databases of that name had different
+    ones."""
     return statement_of(entry, definitions, _charset(entry, ledger))
 
 
 def _charset(entry: LedgerEntry, ledger: Ledger) -> Charset | None:
-    """None if the table names one itself, or if nothing is known of its database."""
+    """Returns None if the table names a character set itself, or its database is unknown."""
     if not entry.table:
         return None
     statement = parsed(entry.query, entry.schema)
@@ -160,8 +161,8 @@ def _charset(entry: LedgerEntry, ledger: Ledger) -> Charset | None:
 
 
 def _of_database(ledger: Ledger, schema: str, before: tuple[int, int]) -> set[Charset]:
-    """What the databases of that name had before the DDL with that (commit_ts, seq). What is
-    pending counts: upstream, it is done."""
+    """Returns the character sets of the databases of that name before the DDL with that (commit_ts,
+    seq). Pending DDL count: upstream, they are done."""
     number, charsets = 0, set[Charset]()
     for entry in ledger.of_schemas_and_views():
         if entry.order >= before:

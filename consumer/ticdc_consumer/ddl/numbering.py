@@ -1,4 +1,4 @@
-"""The DDL of a cut as entries of the ledger: which there are, and in which order they run."""
+"""The DDL of a cut as entries of the ledger, in the order in which they run."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -16,8 +16,9 @@ from ticdc_consumer.targets.layout import TableName
 
 
 def entries(seen: Iterable[SeenDdl]) -> list[LedgerEntry]:
-    """The ledger's entries for the DDL of a cut, one per identity, in the order of (commit_ts,
-    topic, offset of the first copy). Raises `Stop` for what no ledger could hold."""
+    """Returns the ledger's entries for the DDL of a cut, one per identity, in the order of
+    (commit_ts, topic, offset of the first copy). Raises `Stop` for DDL that no ledger could hold.
+    """
     ordered = sorted(seen, key=lambda one: one.ddl.commit_ts)
     groups = groupby(ordered, key=lambda one: one.ddl.commit_ts)
     return [entry for _, group in groups for entry in _entries_of_one_ts(group)]
@@ -41,8 +42,8 @@ def _entries_of_one_ts(seen: Iterable[SeenDdl]) -> list[LedgerEntry]:
 
 
 def _with_escaped_nul(ddl: Ddl) -> Ddl:
-    """Its query with `\\0` for each NUL character, as in a default of BINARY, if it means the same:
-    no ledger in PostgreSQL holds the character."""
+    """Returns the DDL with `\\0` in its query for each NUL, as in a BINARY default, if it means the
+    same: no ledger in PostgreSQL holds the character."""
     # Behind a character set's name, `escaped` takes a single backslash for one of the text.
     query = _INTRODUCED.sub(lambda text: text[1].replace("\0", r"\0"), ddl.query)
     statement = understood(query, ddl.schema)
@@ -54,8 +55,9 @@ _INTRODUCED = re.compile(r"\b_[A-Z0-9]+('(?:[^'\0]|'')*+\0(?:[^']|'')*+')")
 
 
 def renames_in_order(seen: list[SeenDdl]) -> list[SeenDdl]:
-    """Renames of one statement such that each table ends under the name that TiCDC sends with its
-    rename, which is its name after all of them. As they came, if no order does or none is sure."""
+    """Orders the renames of one statement such that each table ends under the name that TiCDC sends
+    with its rename, which is its name after all of them. Keeps their order if none fits or is
+    certain."""
     if not 1 < len(seen) <= MOST_RENAMES:
         return seen
     renames: list[tuple[SeenDdl, TableName, TableName]] = []
@@ -71,13 +73,13 @@ def renames_in_order(seen: list[SeenDdl]) -> list[SeenDdl]:
 
 
 MOST_RENAMES = 7
-"""How many renames of one statement are put in order; more stay as they came."""
+"""Most renames of one statement that are ordered; more keep their order."""
 
 
 def _ends_as_sent(order: Sequence[tuple[SeenDdl, TableName, TableName]]) -> bool:
     now: dict[
         TableName, TableName
-    ] = {}  # a name -> what the table of that name was called at first
+    ] = {}  # a name -> the first name of the table that has this name now
     left: set[TableName] = set()
     tables = []
     for _, old, new in order:

@@ -1,4 +1,4 @@
-"""Whether a DDL that cannot be done exactly stops the run, or is skipped: `[ddl]`."""
+"""Decides whether a DDL that cannot be done exactly stops the run, or is skipped: `[ddl]`."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ _DEFAULTS: Mapping[str, OnKind] = {"VIEW": "if-certain"}
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A table's choice comes before a kind's, and that before `on_unsupported`."""
+    """The choices: a table's precedes a kind's, and that precedes `on_unsupported`."""
 
     on_unsupported: OnUnsupported = "stop"
     kinds: Mapping[str, OnKind] = field(default_factory=lambda: dict(_DEFAULTS))
@@ -47,23 +47,23 @@ class Policy:
         )
 
     def passes(self, entry: LedgerEntry, refusal: TicdcError) -> bool:
-        """Whether what was refused is skipped: of a view that is to be "if-certain", whatever the
-        reason is."""
+        """Returns whether a refused DDL is skipped: that of an "if-certain" view for any reason."""
         if isinstance(refusal, LeftOut) or self.leaves_out(entry):
             return True
         inexact = not isinstance(refusal, Stop) or isinstance(refusal, Unsupported)
         return inexact and self.skips(entry)
 
     def skips(self, entry: LedgerEntry) -> bool:
-        """Whether it is skipped if it cannot be done exactly."""
+        """Returns whether it is skipped if it cannot be done exactly."""
         return self._is("skip", entry)
 
     def leaves_out(self, entry: LedgerEntry) -> bool:
-        """Whether nothing of a view's may stop the run."""
+        """Returns whether no DDL of a view may stop the run."""
         return self._is("if-certain", entry)
 
     def _is(self, choice_made: OnKind, entry: LedgerEntry) -> bool:
-        """An ALTER TABLE of several actions is skipped only if each of them is to be."""
+        """Returns whether this choice applies; an ALTER TABLE of several actions is skipped only if
+        each is."""
         for matcher, choice in self.tables:
             if matcher.matches(entry.schema, entry.table):
                 return choice == choice_made
@@ -74,7 +74,7 @@ class Policy:
 
 
 def kinds(entry: LedgerEntry) -> list[tuple[str, ...]]:
-    """For each thing that the statement does, the names of its kind, the narrowest first."""
+    """Returns, for each action of the statement, the names of its kind, the narrowest first."""
     try:
         statement = _kind(entry.query)
     except TicdcError:
@@ -89,7 +89,8 @@ def kinds(entry: LedgerEntry) -> list[tuple[str, ...]]:
 
 
 def _kind(query: str) -> str:
-    """Such as `CREATE VIEW`, for `CREATE OR REPLACE ALGORITHM = UNDEFINED ... VIEW` too."""
+    """Returns a kind such as `CREATE VIEW`, for `CREATE OR REPLACE ALGORITHM = UNDEFINED ... VIEW`
+    too."""
     words = SqlWords(query)
     verb = words.next().upper()
     for word in _plain(words):

@@ -1,5 +1,5 @@
-"""DDL and tables that are quarantined: which wait with their table, and which tables cannot be
-quarantined, since others depend on them."""
+"""DDL and quarantined tables: which DDL wait with their table, and which tables cannot be
+quarantined because others depend on them."""
 
 import re
 from collections.abc import Collection
@@ -16,13 +16,13 @@ from ticdc_consumer.state.known_tables import lower
 from ticdc_consumer.targets.layout import TableName, TargetName
 
 Relation = Literal["apart", "alone", "joined"]
-"""Of a DDL to tables that are quarantined: of other tables only; of one such table only, with which
-it waits; of such a table and of something else, so that it cannot take place now."""
+"""A DDL's relation to quarantined tables: it concerns only other tables; only one of them, and
+waits with it; or one of them and something else, so that it cannot take place now."""
 
 
 def relation(ddl: Ddl, set_aside: Collection[TableName]) -> Relation:
-    """How the DDL stands to the tables. A statement that is not understood, or that reads tables by
-    a query, concerns all whose names it has."""
+    """Returns the DDL's relation to the tables. A statement that is not understood, or that reads
+    tables by a query, concerns every table whose name it has."""
     tables = {lower(name) for name in set_aside}
     own = {lower((ddl.schema, ddl.table))} if ddl.table else set()
     statement = understood(ddl.query, ddl.schema)
@@ -44,7 +44,7 @@ def relation(ddl: Ddl, set_aside: Collection[TableName]) -> Relation:
 
 
 def _named(statement: Statement) -> set[TableName] | None:
-    """The tables of a statement, in lower case; None if it is not sure that these are all."""
+    """Returns the tables of a statement, in lower case; None if they may not be all."""
     names = of_statement(statement)
     if names is None or any(not schema for schema, _ in names):
         return None
@@ -57,7 +57,7 @@ def _mentions(query: str, tables: Collection[TableName]) -> bool:
 
 
 def bond_of(context: DdlContext, name: TableName) -> str:
-    """Why a table cannot stand still while others go on; "" if it can."""
+    """Returns why a table cannot stand still while others continue; "" if it can."""
     known = context.ledger.known()
     if context.shard(name) is not None or len(known.sharing(name)) > 1:
         return "its rows share a table of the target with others"
@@ -77,14 +77,14 @@ def bond_of(context: DdlContext, name: TableName) -> str:
 
 
 def _same(context: DdlContext, one: TargetName, other: TargetName) -> bool:
-    """A name without a schema may be in any."""
+    """Returns whether they are the same; a name without a schema may be in any."""
     comparable = context.target.comparable
     (schema, table), (other_schema, other_table) = comparable(one), comparable(other)
     return table == other_table and (None in (schema, other_schema) or schema == other_schema)
 
 
 def literal_rule(schema: str, table: str) -> str:
-    """The filter rule of one table, or of all of a schema without one."""
+    """Returns the filter rule of one table or, without one, of all tables of a schema."""
     return f"{_quoted(schema)}.{_quoted(table) if table else '*'}"
 
 

@@ -1,9 +1,9 @@
 """The renames of one statement as one RENAME TABLE, where each DDL commits by itself.
 
-TiCDC sends a statement's renames one by one; whoever reads the target between two of them would see
-neither the old names nor the new ones. After a swap the names alone do not show whether it ran, so
-an empty table, the marker, is renamed by the same statement. It also prevents a consumer that was
-overtaken from renaming twice: its marker no longer exists.
+TiCDC sends a statement's renames one by one; between two of them a reader of the target would see
+neither the old names nor the new ones. After a swap the names do not show whether it ran, so an
+empty table, the marker, is renamed by the same statement. It also prevents an overtaken consumer
+from renaming twice: its marker no longer exists.
 """
 
 import zlib
@@ -25,8 +25,8 @@ from ticdc_consumer.targets.target import Target
 
 
 def groups(context: DdlContext) -> Iterator[list[LedgerEntry]]:
-    """What is pending, in order: one by one, but the renames of one commit_ts together where DDL
-    commits by itself."""
+    """Yields the pending DDL in order: one by one, but the renames of one commit_ts together where
+    DDL commits by itself."""
     pending = context.ledger.pending()
     while pending:
         size = 1 if context.target.transactional_ddl else _renames(context, pending)
@@ -35,7 +35,7 @@ def groups(context: DdlContext) -> Iterator[list[LedgerEntry]]:
 
 
 def _renames(context: DdlContext, pending: Sequence[LedgerEntry]) -> int:
-    """With how many renames of one commit_ts it begins, but at least 1."""
+    """Returns the number of leading renames of one commit_ts, at least 1."""
     size = 0
     for entry in pending:
         try:
@@ -50,8 +50,8 @@ def _renames(context: DdlContext, pending: Sequence[LedgerEntry]) -> int:
 
 
 def statements(context: DdlContext, group: Sequence[LedgerEntry]) -> tuple[str, str] | None:
-    """What creates the marker, and what renames it with all others; None if that ran. Raises
-    `Stop` if names are not as they should be."""
+    """Returns the statements that create the marker, and rename it with all others; None if that
+    ran. Raises `Stop` if names are not as they should be."""
     target = context.target
     begun, done = _markers(context.ledger, group[0])
     if target.describe(None, done) is not None:
@@ -75,7 +75,7 @@ def run(context: DdlContext, group: Sequence[LedgerEntry]) -> None:
     create, rename = texts
     failpoints.hit("ddl-statement")
     _execute(target, create)
-    # After the marker: who overtakes from here on takes it along.
+    # After the marker: a consumer that takes over from here on renames it, too.
     with target.transaction():
         context.ledger.check()
     _execute(target, rename)
@@ -116,8 +116,8 @@ def _check(target: Target, moves: Sequence[tuple[TargetName, TargetName]]) -> No
 
 
 def drop_markers(context: DdlContext) -> None:
-    """Drops the markers of this changefeed's renames that are not pending: those that are done, and
-    what a crash left. Raises `Fenced` if another consumer took over."""
+    """Drops the markers of this changefeed's renames that are not pending: finished ones, and those
+    that a crash left. Raises `Fenced` if another consumer took over."""
     target, ledger = context.target, context.ledger
     if target.transactional_ddl:
         return

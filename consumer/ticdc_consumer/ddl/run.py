@@ -1,4 +1,4 @@
-"""DDL at its place: what runs, what waits for an operator, and in which transaction.
+"""DDL at its place: runs it or lets it wait for an operator, each in its transaction.
 
 Transactional DDL runs in the transaction of its cut. Elsewhere each statement commits by itself:
 the cut's transaction leaves it `pending`, and it runs before the next cut (`attempt`).
@@ -21,7 +21,7 @@ from ticdc_consumer.state.store import Store
 
 
 def run_in_cut(context: DdlContext, entries: Sequence[LedgerEntry]) -> None:
-    """What the cut's own transaction does for its DDL: run or skip them, or leave them pending.
+    """Runs or skips DDL in the cut's own transaction, or leaves them pending.
 
     The first that cannot be run leaves nothing behind; it is pending, with all that follow it.
     Raises `Unshared` if these have other commit_ts: no cut goes past a DDL that is pending.
@@ -51,8 +51,8 @@ class Unshared(Exception):
 
 
 def run_pending(context: DdlContext, store: Store, retries: int) -> None:
-    """Runs what the ledger holds, in order, until nothing is pending: before any later cut, and at
-    every start. Raises `Stop`, with the command that goes on, if an operator must do it."""
+    """Runs the ledger's DDL, in order, until nothing is pending: before any later cut, and at every
+    start. Raises `Stop`, with the command to continue, if an operator must do it."""
     clean_up = partial(_clean_up, context)
     until_known(store, retries, clean_up, happened=lambda: False)
     for group in renames.groups(context):
@@ -96,7 +96,7 @@ def _named(entry: LedgerEntry) -> str:
 
 
 def _statement(entry: LedgerEntry) -> str:
-    """Last, since it may be long."""
+    """Returns the statement, last since it may be long."""
     return f"; its statement: {entry.query.strip()}"
 
 
@@ -106,7 +106,8 @@ def _clean_up(context: DdlContext) -> None:
 
 
 def _waiting(context: DdlContext, entry: LedgerEntry, refusal: Stop, way: str) -> WaitingDdl:
-    """With what might do it; nothing needs to, once the upstream answers."""
+    """Returns the waiting DDL with statements that might do it; none are needed once the upstream
+    answers."""
     waiting = WaitingDdl(entry.id, f"{refusal}{way}", statement=entry.query.strip())
     suggestion = None if isinstance(refusal, UpstreamAway) else suggested(context, entry)
     if suggestion is None:

@@ -1,4 +1,4 @@
-"""Which tables' layouts a DDL may have changed."""
+"""Finds the tables whose layouts a DDL may have changed."""
 
 from collections.abc import Iterable, Iterator
 
@@ -14,11 +14,11 @@ from ticdc_consumer.targets.layout import TableName
 def touched(
     entries: Iterable[LedgerEntry], before: KnownTables, after: KnownTables
 ) -> set[TableName] | None:
-    """The tables of these DDL, in lower case, with those that are merged with them, those that
-    their foreign keys name, and those whose foreign keys name them; None if it may be any table.
+    """Returns the tables of these DDL, in lower case, with those merged with them, those that their
+    foreign keys name, and those whose foreign keys name them; None if it may be any table.
 
-    A layout holds what the catalog says of its table in the target and of the foreign keys at
-    either of its ends; nothing else in the target bears on it.
+    A layout holds the catalog's description of its table in the target and of the foreign keys at
+    either of its ends; nothing else in the target affects it.
     """
     names: set[TableName] = set()
     for entry in entries:
@@ -31,7 +31,7 @@ def touched(
 
 
 def _named(entry: LedgerEntry) -> set[TableName] | None:
-    """What the entry names; None if it is not sure to be all."""
+    """Returns the names in the entry; None if there may be more."""
     statement = understood(entry.query, entry.schema)
     named = None if statement is None else of_statement(statement)
     if named is None or any(not schema for schema, _ in named):
@@ -42,8 +42,8 @@ def _named(entry: LedgerEntry) -> set[TableName] | None:
 
 
 def keys_alone(entry: LedgerEntry) -> bool:
-    """Whether a DDL adds, drops or renames indexes, and does nothing else: the rows and columns of
-    its table are the same before and after."""
+    """Returns whether a DDL only adds, drops or renames indexes: the rows and columns of its table
+    are the same before and after."""
     statement = understood(entry.query, entry.schema)
     return (
         not entry.instead
@@ -53,7 +53,8 @@ def keys_alone(entry: LedgerEntry) -> bool:
 
 
 def of_statement(statement: Statement) -> list[TableName] | None:
-    """The tables that a statement changes or that its foreign keys name; None if it may be any."""
+    """Returns the tables that a statement changes or that its foreign keys name; None if it may be
+    any."""
     names = names_of(statement)
     if kind_of(statement).any_layout or not names.complete:
         return None

@@ -1,4 +1,4 @@
-"""One DDL in the target's words, by the translation of its kind."""
+"""Translates one DDL to the target's words, by its kind."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -49,8 +49,8 @@ from ticdc_consumer.targets.schema.alteration import Alteration
 
 
 def work(context: DdlContext, entry: LedgerEntry) -> Alteration:
-    """What is still to be done for an entry. Raises `Stop` for what cannot be done exactly, and
-    for what another client has done."""
+    """Returns the work left for an entry. Raises `Stop` if it cannot be done exactly, or another
+    client has done some of it."""
     statement = context.statement(entry)
     refuse_shared(context, statement)
     databases.refuse_shared(context, entry, statement)
@@ -62,14 +62,14 @@ def work(context: DdlContext, entry: LedgerEntry) -> Alteration:
 
 
 def creation(context: DdlContext, table: Table) -> Alteration:
-    """What creates a table that no CREATE TABLE brought. Raises `Stop`."""
+    """Returns the creation of a table that no CREATE TABLE brought. Raises `Stop`."""
     statement = CreateTable(table)
     refuse_shared(context, statement)
     return with_views(context, statement, create(context, table))
 
 
 def with_views(context: DdlContext, statement: Statement, alteration: Alteration) -> Alteration:
-    """The same with what preserves the views of the tables that it changes. Raises `Stop`."""
+    """Adds statements that preserve the views of the tables that it changes. Raises `Stop`."""
     definitions = context.definitions
     changed = _tables_changed(statement, definitions, alteration)
     if not changed:
@@ -86,7 +86,7 @@ def with_views(context: DdlContext, statement: Statement, alteration: Alteration
 def _tables_changed(
     statement: Statement, definitions: Definitions, alteration: Alteration
 ) -> set[TableName]:
-    """The tables whose views would be in the way of what is done."""
+    """Returns the tables whose views would be in the way of the work."""
     if not (alteration.statements or alteration.as_after) or alteration.rows_only:
         return set()
     kind, names = kind_of(statement), names_of(statement)
@@ -128,7 +128,7 @@ def _create_schema(context: DdlContext, _: LedgerEntry, statement: CreateSchema)
 
 
 def _drop_schema(context: DdlContext, entry: LedgerEntry, statement: DropSchema) -> Alteration:
-    """The views and tables of the schema that came through the stream, and the schema itself
+    """Drops the schema's views and tables that came through the stream, and the schema itself
     unless it is the consumer's own. Raises `Stop` if it holds anything else."""
     source = statement.schema
     _check_created(context, source)
@@ -184,7 +184,7 @@ def _rename(context: DdlContext, _: LedgerEntry, statement: RenameTable) -> Alte
 
 
 def _renamed(context: DdlContext, before: TargetName, after: TargetName) -> Alteration:
-    """It ran, and a crash came before it was noted; or another client renamed it."""
+    """Handles a rename that ran before a crash and was not noted, or that another client did."""
     target = context.target
     old, new = target.quote(*before), target.quote(*after)
     as_after = (
@@ -217,7 +217,7 @@ def _recover(context: DdlContext, _: LedgerEntry, statement: RecoverTable) -> Al
 
 
 def _keep_schema(*_: object) -> Alteration:
-    """ALTER DATABASE: its tables keep their character sets."""
+    """Does ALTER DATABASE: its tables keep their character sets."""
     return Alteration()
 
 
@@ -246,4 +246,4 @@ TRANSLATIONS: Mapping[type[Statement], Callable[[DdlContext, LedgerEntry, Any], 
     DropView: views.drop,
     Other: _refuse_other,
 }
-"""What each kind of statement becomes in the target. Each raises `Stop` for what it cannot do."""
+"""The translation of each kind of statement. Each raises `Stop` for what it cannot do."""

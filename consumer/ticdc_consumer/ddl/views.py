@@ -1,9 +1,9 @@
-"""Views: those that read the same in the target, and what preserves them when tables change.
+"""Views that read the same in the target, and their preservation when tables change.
 
 TiDB's views name their tables, and use whatever table has the name. So do those of MySQL and
-MariaDB. In PostgreSQL and SQLite a view is in the way of what is done to its table: it is dropped
+MariaDB. In PostgreSQL and SQLite a view is in the way of changes to its table: it is dropped
 before, and recreated afterwards if its query still has its table and columns. A view that an
-operator created in place of one is never dropped so: only they know how to create it again.
+operator created instead is never dropped so: only they know how to create it again.
 """
 
 import re
@@ -59,7 +59,7 @@ def create(context: DdlContext, view: CreateView) -> Alteration:
 
 
 def _perhaps(context: DdlContext, view: CreateView, schema: str | None) -> tuple[str, ...]:
-    """What creates the view of the tables of this database."""
+    """Returns the statements that create the view of this database's tables."""
     if schema is None:
         return ()
     try:
@@ -80,14 +80,14 @@ def _created(context: DdlContext, view: CreateView) -> Alteration:
         as_after = f"there is a view {target.quote(*name)} already"
         if target.transactional_ddl or existing != query.columns:
             raise Stop(as_after)
-        # Once more does no harm: it replaces the view.
+        # Repeating this does no harm: it replaces the view.
         undo = f"; undo that by DROP VIEW {target.quote(*name)}, and start again"
         return Alteration((_text(target, name, query),), as_after=as_after + undo)
     return Alteration((*_dropped(target, name, existing), _text(target, name, query)))
 
 
 def drop(context: DdlContext, entry: LedgerEntry, view: DropView) -> Alteration:
-    """Nothing for a view that was left out: what has its name is not upstream's."""
+    """Returns no work for a view that was left out: what has its name is not upstream's."""
     name = view.schema, view.view
     if name in left_out(context.ledger, entry.order):
         return Alteration()
@@ -96,8 +96,8 @@ def drop(context: DdlContext, entry: LedgerEntry, view: DropView) -> Alteration:
 
 
 def outdated(context: DdlContext, entry: LedgerEntry) -> tuple[str, ...]:
-    """What drops the view that a CREATE OR REPLACE VIEW, which is left out, was to replace: it
-    would go on to show what upstream's does no longer."""
+    """Returns statements to drop the view that a left-out CREATE OR REPLACE VIEW was to replace: it
+    would continue to show outdated data."""
     name = entry.schema, entry.table
     if not is_create(entry) or name not in known(context.ledger):
         return ()
@@ -108,13 +108,13 @@ def outdated(context: DdlContext, entry: LedgerEntry) -> tuple[str, ...]:
 
 
 class ViewInTheWay(Unsupported):
-    """A view would not be upstream's any more after the DDL, whatever SQL does it."""
+    """A view would differ from upstream's after the DDL, whatever SQL does it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What is to be done to views before and after a statement, and which of them are left out from
-    then on: the (commit_ts, seq) of their CREATE VIEW, and why."""
+    """The work on views before and after a statement, and the views left out from then on: the
+    (commit_ts, seq) of their CREATE VIEW, and why."""
 
     before: list[str] = field(default_factory=list)
     again: list[str] = field(default_factory=list)
@@ -124,9 +124,9 @@ class Around:
 def around(
     context: DdlContext, statement: Statement, changed: set[TableName], after: Definitions
 ) -> Around:
-    """Of a statement that changes tables which may be those of views; `after` are all definitions
-    then. Raises `Unsupported` if a view that must not be left out could not be created again, or if
-    an operator's would show something else than upstream's."""
+    """Returns the work on views for a statement that changes their possible tables; `after` are all
+    definitions then. Raises `Unsupported` if a view that must not be left out could not be created
+    again, or an operator's would show something else than upstream's."""
     result = Around()
     target = context.target
     for view_name, known_view, tree, created in _of_tables(context, set(map(lower, changed))):
@@ -145,7 +145,7 @@ def around(
         try:
             query = _translated(context, known_view.view, tree, after, created)
         except Missing:
-            continue  # as in TiDB it is of no use until there are such a table and columns again
+            continue  # as in TiDB it is useless until such a table and columns exist again
         except Unsupported as refusal:
             if context.policy.leaves_out(known_view.entry):
                 _leave_out(context, result, name, known_view.entry, refusal)
@@ -160,7 +160,7 @@ def around(
 def _leave_out(
     context: DdlContext, work: Around, name: TargetName, entry: LedgerEntry, refusal: Unsupported
 ) -> None:
-    """A view that may show something else than upstream's after the statement."""
+    """Leaves out a view that may differ from upstream's after the statement."""
     if not context.target.transactional_ddl:
         work.before.append(f"DROP VIEW IF EXISTS {context.target.quote(*name)}")
     work.left_out.append((entry.order, f"since a change of its table: {refusal}"))
@@ -180,9 +180,9 @@ def _in_the_way(target: Target, name: TargetName, refusal: Unsupported) -> ViewI
 def _of_tables(
     context: DdlContext, tables: set[TableName]
 ) -> Iterator[tuple[TableName, KnownView, exp.Query | None, Definitions]]:
-    """Each known view whose query names one of these tables, in lower case, with the query and the
-    definitions of the time of its CREATE VIEW. The query is None if it is not read: then an
-    operator created the view, and it may be of any table whose name is in it."""
+    """Yields each known view whose query names one of these tables, in lower case, with the query
+    and the definitions at the time of its CREATE VIEW. The query is None if it is not read: then an
+    operator created the view, and it may use any table whose name it has."""
     for name, known_view in known(context.ledger).items():
         words = known_view.view.select.lower()
         if not any(re.search(rf"(?<!\w){re.escape(table)}(?!\w)", words) for _, table in tables):
@@ -200,7 +200,7 @@ def _of_tables(
 def _now(
     context: DdlContext, known_view: KnownView, tree: exp.Query, created: Definitions
 ) -> ViewQuery | None:
-    """What the consumer creates of a view that it could create now."""
+    """Returns the query of a view that the consumer could create now."""
     try:
         return _translated(context, known_view.view, tree, context.definitions, created)
     except Unsupported:
@@ -208,7 +208,7 @@ def _now(
 
 
 def _refuse_to_follow(target: Target, name: TargetName, statement: Statement) -> None:
-    """A view of the target follows what is renamed. Raises `Unsupported`."""
+    """Raises `Unsupported` for a rename, which a view of the target would follow."""
     renames = isinstance(statement, RenameTable) or (
         isinstance(statement, AlterTable)
         and any(
@@ -262,8 +262,8 @@ def _dropped(target: Target, name: TargetName, existing: tuple[str, ...] | None)
 
 
 def _columns(target: Target, view: TargetName) -> tuple[str, ...] | None:
-    """The columns of a view, none if it cannot be read as its tables are gone; None if there is no
-    such view."""
+    """Returns the columns of a view, none if it cannot be read as its tables are gone; None if
+    there is no such view."""
     schema, name = view
     with target.errors():
         catalog = sa.inspect(target.connection)

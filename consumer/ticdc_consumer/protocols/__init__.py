@@ -1,4 +1,4 @@
-"""What differs by protocol, an entry each.
+"""Differences between protocols, an entry each.
 
 `PROTOCOLS` is the one place where a protocol's name is looked up: its entry, a `WireProtocol`, has
 everything that the rest of the consumer needs to know of it. Entries are imported when they are
@@ -34,7 +34,7 @@ from ticdc_consumer.protocols.protocol import (
 
 
 class _Protocols(Mapping[str, WireProtocol]):
-    """The entries by name, each imported when it is first asked for."""
+    """Entries by name, each imported at its first use."""
 
     def __init__(self) -> None:
         self._loaded: dict[str, WireProtocol] = {}
@@ -61,7 +61,7 @@ class _Protocols(Mapping[str, WireProtocol]):
 
 
 PROTOCOLS: Mapping[str, WireProtocol] = _Protocols()
-"""By the name that the changefeed's sink URI has as `protocol`."""
+"""Entries by the `protocol` of the changefeed's sink URI."""
 
 
 def protocol_of(options: ReadSettings) -> WireProtocol:
@@ -73,16 +73,16 @@ def protocol_of(options: ReadSettings) -> WireProtocol:
 
 
 def for_tasks(options: ReadSettings) -> ReadSettings:
-    """What Spark's tasks need of the options, and no other secret: of a registry only where the
-    protocol asks one."""
+    """The options that Spark's tasks need, without other secrets: a registry's only if the protocol
+    uses one."""
     part = {option.name: getattr(options, option.name) for option in fields(ReadSettings)}
     needs_registry = protocol_of(options).asks_registry
     return ReadSettings(**part | {"registry": options.registry if needs_registry else {}})
 
 
 def decoder(options: ReadSettings, schemas: Iterable[Table] = ()) -> RecordDecoder:
-    """The configured protocol's decoder. `schemas` are those that are known to rows that need one.
-    Of a protocol of files there are no messages to decode."""
+    """Returns the configured protocol's decoder. `schemas` are those known for rows that need one.
+    A protocol of files has no messages to decode."""
     protocol = protocol_of(options)
     if protocol.format is None:
         return PlainDecoder(lambda key, value: [])
@@ -90,12 +90,12 @@ def decoder(options: ReadSettings, schemas: Iterable[Table] = ()) -> RecordDecod
 
 
 def control_test(options: ReadSettings) -> ControlTest:
-    """The configured protocol's quick test of what may be a resolved message or a DDL."""
+    """The configured protocol's quick test for possible resolved messages and DDL."""
     return protocol_of(options).control_test(options)
 
 
 def stored_files(options: ReadSettings) -> StoredFiles:
-    """How the configured protocol's files are read. Raises `Usage` if it is not one of files."""
+    """Returns the reader of the configured protocol's files. Raises `Usage` if it has none."""
     files = protocol_of(options).files
     if files is None:
         raise Usage(f"protocol {options.protocol} is not one of files")
@@ -103,5 +103,5 @@ def stored_files(options: ReadSettings) -> StoredFiles:
 
 
 def zone_of_rows(options: ReadSettings) -> str:
-    """The time zone in which the configured protocol's decoder gives TIMESTAMP."""
+    """The time zone of TIMESTAMP values from the configured protocol's decoder."""
     return "UTC" if protocol_of(options).rows_in_utc else options.time_zone

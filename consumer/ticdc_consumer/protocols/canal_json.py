@@ -24,8 +24,8 @@ _KINDS_OF_ROWS = (b'"type":"INSERT"', b'"type":"UPDATE"', b'"type":"DELETE"')
 
 
 def _may_be_control(key: bytes | None, value: bytes | None) -> bool:
-    """A row says at its beginning that it is one. The quotes inside a text are escaped, so these
-    bytes are members, which only a row has together."""
+    """Passes all but rows, which say at their beginning that they are rows. Quotes inside a text
+    are escaped, so these bytes are members, which only a row has together."""
     at = -1 if value is None else value.find(_NO_DDL)
     return value is None or at < 0 or not value.startswith(_KINDS_OF_ROWS, at + len(_NO_DDL))
 

@@ -30,8 +30,8 @@ def _check_settings(options: Settings) -> None:
 
 
 def _complete(source: Table, definition: Table | None, _described: "TargetTable") -> Table:
-    """Raises `Stop` for an ENUM or SET whose labels are not known: which number a label stands for
-    is not certain without them."""
+    """Completes ENUM and SET. Raises `Stop` if their labels are unknown: without them the number of
+    a label is uncertain."""
     declared = {c.name: c.type for c in (definition.columns if definition else ())}
     for column in source.columns:
         elements = declared.get(column.name, column.type).elements or column.type.elements

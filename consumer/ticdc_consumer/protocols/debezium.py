@@ -48,7 +48,9 @@ def _options(options: ReadSettings) -> debezium.Options:
 
 
 def _may_be_control(key: bytes | None, value: bytes | None) -> bool:
-    """A row has one of three `op`; a quote inside a string would be escaped."""
+    """Passes all but rows, which have one of three `op`; a quote inside a string would be
+    escaped.
+    """
     return (
         value is None
         or b'"op":"m"' in value
@@ -57,7 +59,7 @@ def _may_be_control(key: bytes | None, value: bytes | None) -> bool:
 
 
 def without_losses(protocol: str) -> Refuse:
-    """Refuses the first column that Debezium loses something of, whatever its encoding."""
+    """Refuses the first column of which Debezium loses something, in any encoding."""
 
     def refuse(table: Table, rules: frozenset[str]) -> None:
         for column in table.columns:
@@ -85,7 +87,7 @@ def _loss(table: Table, column: Column, rules: frozenset[str]) -> str | None:
 
 
 def _other_dates(table: Table, column: Column) -> str:
-    """A query of rows whose date debezium sends as another. DATE_ADD gives NULL for a date that is
+    """A query for rows whose date Debezium sends as another. DATE_ADD gives NULL for a date that is
     in no calendar, in every sql_mode of TiDB."""
     name = quoted(column.name)
     return (
@@ -119,8 +121,8 @@ def _complete_column(column: Column, declared: Column | None) -> Column:
 
 
 def with_digits(column: Column, declared: Column | None) -> Column | None:
-    """A column of times with as many digits after the second as it was declared with; None for
-    another one. Raises `Stop` if they are not known."""
+    """Returns a time column with as many fractional digits as declared; None for another column.
+    Raises `Stop` if the number is unknown."""
     type_ = column.type
     if type_.name not in _TIMES:
         return None

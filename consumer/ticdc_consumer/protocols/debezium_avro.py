@@ -59,7 +59,7 @@ def _complete_column(column: Column, declared: Column | None) -> Column:
         type_.unsigned,
     ):
         known = declared
-    if column.nullable:  # so is every column, but those of the key
+    if column.nullable:  # every column except those of the key is nullable
         if known is None:
             raise Stop(
                 "debezium-avro sends a column's DEFAULT for its NULL, and this table's CREATE "

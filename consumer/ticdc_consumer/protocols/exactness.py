@@ -1,9 +1,9 @@
-"""What a protocol cannot carry exactly: refused by table and column, before any effect.
+"""Losses of a protocol: refused by table and column, before any effect.
 
-`Exactness.refuse` knows what the messages show; `Exactness.complete` adds what only a CREATE TABLE
-of the stream shows, and refuses what is still not known then; `Exactness.restore` gives values the
-digits that the messages leave out. The protocols whose messages lose something are Debezium and
-Avro: what they lose, and why, is in their modules.
+`Exactness.refuse` uses the messages; `Exactness.complete` adds facts that only a CREATE TABLE
+of the stream shows, and refuses what is still unknown; `Exactness.restore` gives values the
+digits that the messages leave out. The messages of Debezium and Avro lose data:
+their modules list the losses and the reasons.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,7 +33,7 @@ Restore = Callable[[Value], Value]
 has more digits than its column."""
 
 Restorers = Mapping[str, Restore]
-"""By name of a column."""
+"""Restorers by column name."""
 
 
 def _as_sent(source: Table, definition: Table | None, described: "TargetTable") -> Table:
@@ -46,17 +46,17 @@ def _no_restorers(layout: "Layout") -> Restorers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exactness:
-    """What is refused, completed and restored before rows of a protocol are exact. As it is by
-    default, rows are exact as they are sent."""
+    """Checks, completions and restorations that make a protocol's rows exact. With the defaults,
+    rows are exact as sent."""
 
     refuse: Refuse | None = None
     complete: Complete = _as_sent
     restore: "Callable[[Layout], Restorers]" = _no_restorers
-    """For the columns of a layout, those whose values lack digits."""
+    """Makes restorers for the columns of a layout whose values lack digits."""
     types_are_complete: bool = True
-    """Whether rows show the types of their columns, rather than families of types."""
+    """True if rows show the types of their columns, rather than families of types."""
     wire_name: Callable[[str], str] | None = None
-    """How messages write the name of a schema, table or column; None: as it is."""
+    """Form of a schema's, table's or column's name in messages; None: unchanged."""
 
     def require_exact(self, table: Table, rules: frozenset[str]) -> None:
         """Raises `Stop` for the first column that rows of this table do not carry exactly."""
@@ -68,8 +68,8 @@ AS_SENT = Exactness()
 
 
 def require_all_columns(source: Table, definition: Table | None, described: "TargetTable") -> None:
-    """Raises `Stop` if rows lack a column that their CREATE TABLE and the target have, and which
-    would stay empty there."""
+    """Raises `Stop` if rows lack a column that their CREATE TABLE and the target have: it would
+    stay empty."""
     if definition is None:
         return
     sent = {column.name.lower() for column in source.columns}
@@ -89,8 +89,8 @@ def complete_columns(
     definition: Table | None,
     complete: Callable[[Column, Column | None], Column],
 ) -> Table:
-    """The table with each column completed from the column of its CREATE TABLE, if that is known.
-    Raises the `Stop` that `complete` raises, with the column's name before it."""
+    """Returns the table with each column completed from its CREATE TABLE, if known. Raises the
+    `Stop` of `complete`, prefixed with the column's name."""
     declared = {c.name: c for c in definition.columns} if definition is not None else {}
     columns = []
     for column in source.columns:
@@ -115,7 +115,7 @@ def with_elements(column: Column, declared: ColumnType | None) -> Column:
 
 
 def restored(change: RowChange, layout: "Layout", restorers: Restorers) -> RowChange:
-    """The change with all digits. Raises `Stop` for a value that has more than its column."""
+    """The change with all digits. Raises `Stop` for a value with more than its column."""
     return replace(
         change,
         before=_restored(change.before, layout, restorers),

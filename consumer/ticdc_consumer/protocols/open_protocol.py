@@ -1,4 +1,4 @@
-"""Open Protocol: several rows in a message, what they are in its key."""
+"""Open Protocol: several rows in a message, their kind in its key."""
 
 from ticdc_encoder.formats import FORMATS, open_protocol
 
@@ -22,7 +22,7 @@ PROTOCOL = WireProtocol(
     format=FORMATS["open-protocol"],
     format_options=_options,
     may_be_control=_may_be_control,
-    test_inflates=False,  # It looks at keys, which are never compressed.
+    test_inflates=False,  # The test reads keys, which are never compressed.
     needs_for_old_rows="output-old-value = true in [sink.open]",
     updates_may_look_like_inserts=True,
     fast_reader="ticdc_consumer.cut.read.fast.open_protocol:FastOpen",

@@ -1,4 +1,6 @@
-"""What goes with every Spark job and seldom changes: pickled once, unpickled where it is needed."""
+"""Containers for data that go with every Spark job and seldom change: pickled once, unpickled where
+needed.
+"""
 
 import operator
 import pickle
@@ -10,7 +12,7 @@ from typing import Any, Generic, TypeVar, overload
 T = TypeVar("T")
 
 BLOCK = 32
-"""Items that are pickled together: one alone does not compress."""
+"""Items that are pickled together: a single one does not compress."""
 
 
 class PickledOnce(tuple[T, ...], Generic[T]):
@@ -25,8 +27,8 @@ class PickledOnce(tuple[T, ...], Generic[T]):
 
 
 class PickledInBlocks(Sequence[T], Generic[T]):
-    """A sequence of which a process that receives it unpickles only the blocks that it asks for,
-    and of which only blocks that differ from those `before` are pickled again."""
+    """A sequence pickled in blocks. A process unpickles only the blocks that it asks for; only
+    blocks that differ from those `before` are pickled again."""
 
     def __init__(self, items: Iterable[T] = (), before: "PickledInBlocks[T] | None" = None) -> None:
         every = tuple(items)
@@ -40,7 +42,7 @@ class PickledInBlocks(Sequence[T], Generic[T]):
         )
 
     def __eq__(self, other: object) -> bool:
-        """Whether they are known to have the same items, without a look into any of these."""
+        """Returns whether both are known to have the same items, without inspecting them."""
         return isinstance(other, PickledInBlocks) and self._blocks == other._blocks
 
     def __len__(self) -> int:
@@ -60,7 +62,7 @@ class PickledInBlocks(Sequence[T], Generic[T]):
 
 
 class _Block(Generic[T]):
-    """Has the items, or what they were packed to, or both."""
+    """Holds the items, their pickled form, or both."""
 
     def __init__(self, items: tuple[T, ...] | None, packed: bytes | None = None) -> None:
         self._items, self._packed = items, packed
@@ -83,7 +85,7 @@ class _Block(Generic[T]):
 
 
 def _same(block: _Block[T], items: tuple[T, ...]) -> _Block[T]:
-    """The block, if it has these very items, else another."""
+    """The block if it has these very items, else a new one."""
     existing = block.items()
     if len(existing) == len(items) and all(map(operator.is_, existing, items)):
         return block
@@ -101,6 +103,6 @@ def _unpickled(packed: bytes) -> PickledOnce[Any]:
 
 @lru_cache(maxsize=512)
 def unpacked(packed: bytes) -> tuple[Any, ...]:
-    """A block's items; kept for the tasks to come."""
+    """A block's items, kept for later tasks."""
     items: tuple[Any, ...] = pickle.loads(zlib.decompress(packed))
     return items

@@ -1,4 +1,4 @@
-"""What differs by protocol, as one entry; and what all protocols' events are checked for."""
+"""Differences between protocols, as one entry; and checks for all protocols' events."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,8 +24,8 @@ Decode = Callable[[bytes | None, bytes | None], list[Event]]
 
 
 class RecordDecoder(Protocol):
-    """A record's events. If rows of the protocol need schemas that other messages carry (Simple's
-    do), `unread` are the rows that lack theirs, which are forgotten, and `new_schemas` are the
+    """Decodes a record's events. If rows need schemas from other messages (as Simple's do),
+    `unread` are the rows without theirs, which are then forgotten, and `new_schemas` are the
     schemas that came; both since the last call."""
 
     def __call__(self, key: bytes | None, value: bytes | None) -> list[Event]: ...
@@ -52,12 +52,12 @@ class PlainDecoder:
 
 
 ControlTest = Callable[[bytes | None, bytes | None], bool]
-"""A quick test of a record's key and value that lets every resolved message and every DDL pass, and
-few rows. What passes is decoded in full, so that a row that imitates either stays a row."""
+"""Quick test of a record's key and value that lets every resolved message and DDL pass, and few
+rows. Passing records are decoded in full, so that a row that imitates either stays a row."""
 
 
 def every_record(key: bytes | None, value: bytes | None) -> bool:
-    """The test of a protocol without a quicker one."""
+    """Passes every record: the test of a protocol without a quicker one."""
     return True
 
 
@@ -77,61 +77,59 @@ class StoredFiles:
     format_options: Callable[[ReadSettings], Any]
     """The format's own options. Raises ConfigError."""
     describe_columns: bool
-    """Whether a file's records name their columns, so that no schema file is needed."""
+    """True if a file's records name their columns, so that no schema file is needed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WireProtocol:
     """A protocol as the consumer reads it: everything that differs by protocol.
 
-    What is left at its default holds for a protocol whose messages are exact as they are sent.
+    The defaults hold for a protocol whose messages are exact as sent.
     """
 
     format: Format[Any] | None = None
-    """How Kafka's messages are decoded and, to complete large rows, encoded; None: the protocol is
-    for files."""
+    """Format that decodes Kafka's messages and encodes them to complete large rows; None for a
+    protocol of files."""
     format_options: Callable[[ReadSettings], Any] = _no_options
     """The format's own options."""
     decoder_with_schemas: Callable[[Any, Iterable[Table]], RecordDecoder] | None = None
-    """For rows that need schemas: makes a decoder of the format's own options and the schemas that
-    are known. None: `format.decode` needs nothing but the message."""
+    """Makes a decoder from the format's own options and the known schemas, for rows that need
+    schemas. None: `format.decode` needs nothing but the message."""
     files: StoredFiles | None = None
-    """How a cloud storage's files are read; None: they are not."""
+    """Reader of a cloud storage's files; None if there is none."""
 
     may_be_control: ControlTest = every_record
     test_inflates: bool = True
-    """Whether the test looks into values, which must be inflated before if they are compressed."""
+    """True if the test looks into values, so that compressed ones must be inflated first."""
     fast_reader: str = ""
-    """Where a `FastReader` is made of layouts, shapes and the greatest commit_ts that is believed,
-    as "package.module:name"; "" if there is none. A name, since it belongs to what reads."""
+    """Function that makes a `FastReader` of layouts, shapes and the greatest credible commit_ts, as
+    "package.module:name"; "" if there is none. A name, since the function belongs to the reader."""
 
     rows_name_their_table: bool = True
-    """Whether a message has the names of its rows' tables as plain text, unless it is
-    compressed."""
+    """True if a message has the names of its rows' tables as plain text, unless compressed."""
     asks_registry: bool = False
-    """Whether the format's options need `[registry]`."""
+    """True if the format's options need `[registry]`."""
     rows_in_utc: bool = False
-    """Whether decoded TIMESTAMP values are in UTC, because the messages name their zone."""
+    """True if decoded TIMESTAMP values are in UTC, because the messages name their zone."""
     omits_unchanged: bool = False
-    """Whether the columns that an UPDATE's old row lacks are the ones that did not change."""
+    """True if the columns missing in an UPDATE's old row are exactly those that did not change."""
     updates_may_look_like_inserts: bool = False
-    """Whether an UPDATE that is sent without its old row cannot be told from an INSERT."""
+    """True if an UPDATE sent without its old row looks like an INSERT."""
     exactness: Exactness = AS_SENT
 
     needs_for_marks: str = ""
-    """The settings of a sink URI without which the protocol has no resolved ts; `check` and the
-    scout name them if there is none."""
+    """Sink URI settings without which the protocol has no resolved ts; `check` and the scout name
+    them if there is none."""
     needs_for_old_rows: str = ""
-    """The changefeed's setting with which UPDATEs carry their old row; `check` names it."""
+    """Changefeed setting with which UPDATEs carry their old row; `check` names it."""
     check_settings: Callable[[Settings], None] = _no_check
-    """What the protocol asks of the settings. Raises `Usage`."""
+    """Checks the protocol's demands on the settings. Raises `Usage`."""
     demo: Mapping[str, Any] | None = None
-    """Settings that the demo needs for this protocol; None: the demo does not have it."""
+    """Settings that the demo needs for this protocol; None: the demo does not support it."""
 
     def decoder(self, options: ReadSettings, schemas: Iterable[Table] = ()) -> RecordDecoder:
-        """A decoder of Kafka's messages, with what they do not show taken from the options.
-        `schemas` are those that are known to rows that need one. Raises ConfigError for a protocol
-        of files."""
+        """Returns a decoder of Kafka's messages, completed from the options. `schemas` are those
+        known for rows that need one. Raises ConfigError for a protocol of files."""
         if self.format is None:
             raise ConfigError(f"{options.protocol} is not read from Kafka")
         of_format = self.format_options(options)
@@ -164,12 +162,12 @@ def require_registry(options: Settings) -> None:
 
 
 def latest_sane(options: Settings) -> int:
-    """The greatest commit_ts that is believed now: `[limits] future_limit` ahead of our clock."""
+    """Returns the greatest commit_ts believed now: `[limits] future_limit` ahead of our clock."""
     return compose(int((time.time() + options.future_limit) * 1000))
 
 
 def check_ts(event: Event | Waiting, latest: int) -> None:
-    """Raises `Stop` for a timestamp that cannot be one. Nothing is selected by it."""
+    """Raises `Stop` for an impossible timestamp, by which nothing is selected."""
     ts = event.resolved_ts if isinstance(event, Resolved) else event.commit_ts
     if not 0 < ts <= latest:
         what = "resolved ts" if isinstance(event, Resolved) else "commit_ts"

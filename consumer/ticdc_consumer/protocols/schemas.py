@@ -40,7 +40,7 @@ def key_of(table: Table) -> SchemaKey:
 
 
 class Schemas:
-    """The schemas that are known, of tables that the filter lets pass."""
+    """Known schemas of tables that the filter lets pass."""
 
     def __init__(self, options: Settings, stored: Iterable[Table] = ()) -> None:
         self._filter = TableFilter(options.filter, case_sensitive=options.case_sensitive)
@@ -74,7 +74,7 @@ class Schemas:
         return [key for key in keys if key not in self._known]
 
     def after(self, ddls: Iterable[Ddl]) -> dict[SchemaKey, Table]:
-        """The schemas that are still needed once these DDL are done."""
+        """Returns the schemas still needed after these DDL."""
         oldest = {
             (ddl.definition.schema, ddl.definition.name): ddl.definition.version or 0
             for ddl in ddls
@@ -92,5 +92,5 @@ class Schemas:
 
 
 def _substance(table: Table) -> object:
-    """What all of TiCDC's versions send in the same way."""
+    """The part of a schema that all of TiCDC's versions send alike."""
     return {c.name: (c.type.name, c.type.unsigned, c.type.elements) for c in table.columns}

@@ -1,4 +1,4 @@
-"""What must not change about a table's rows within a cut."""
+"""Properties of a table's rows that must not change within a cut."""
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -11,24 +11,23 @@ from ticdc_consumer.protocols.pickled_once import PickledInBlocks, PickledOnce
 from ticdc_consumer.targets.layout import TableName
 
 Shape = tuple[tuple[str, str, bool], ...]
-"""The columns of a table by name, each with its type's name and whether it is unsigned."""
+"""Columns of a table by name, each with its type's name and whether it is unsigned."""
 
 
 class ExpectedShape(NamedTuple):
-    """That which a layout was made for."""
+    """Shape for which a layout was made."""
 
     columns: Shape
     keys_only: bool = False
-    """Whether only DELETEs were seen, which need not carry other columns than the key's: these are
-    the `columns` then."""
+    """True if only DELETEs were seen. They need not carry more than the key's columns, which
+    `columns` then are."""
 
 
 NO_ROWS = ExpectedShape((), keys_only=True)
-"""That of a table, or of a number, without a layout."""
+"""Shape of a table, or of a number, without a layout."""
 
 TableShapes = Mapping[TableName, tuple[int, ExpectedShape]]
-"""Upstream (schema, table) -> the number of its layout, and the shape that the layout was made
-for."""
+"""Upstream (schema, table) -> the number of its layout, and the shape for which it was made."""
 
 
 def shape(table: Table) -> Shape:
@@ -37,7 +36,7 @@ def shape(table: Table) -> Shape:
 
 
 def shape_of(column: Column) -> tuple[str, str, bool]:
-    """A column's part of it."""
+    """A column's part of the shape."""
     return column.name, column.type.name, column.type.unsigned
 
 
@@ -65,7 +64,7 @@ class PickledShapes(TableShapes):
         return number, self._shapes[number]
 
     def __eq__(self, other: object) -> bool:
-        """Whether they are known to be the same, without a look at any table's shape."""
+        """Returns whether both are known to be the same, without inspecting any table's shape."""
         return (
             isinstance(other, PickledShapes)
             and self._names == other._names

@@ -54,7 +54,7 @@ def _options(options: ReadSettings) -> simple.Options:
 
 
 def _may_be_control(key: bytes | None, value: bytes | None) -> bool:
-    """A row has its database right behind the version, or its first bytes are those of a DML."""
+    """Passes all but rows, which have the database right after the version, or begin as a DML."""
     return value is None or not value.startswith((b'{"version":1,"database":"', b"\x16\x06\x06"))
 
 

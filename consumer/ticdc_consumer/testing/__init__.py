@@ -1,1 +1,3 @@
-"""For tests, of users and ours: a mock Kafka, an audit of the target, a demo upstream."""
+"""Test support for users and this project: a mock Kafka, an audit of the target, a demo
+upstream.
+"""

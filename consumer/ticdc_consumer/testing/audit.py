@@ -16,7 +16,7 @@ from ticdc_consumer.state.schema import CHECKPOINT
 from ticdc_consumer.targets.target import Target
 
 PAUSE = 0.02
-"""Seconds between two looks."""
+"""Seconds between two reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class ShopTables:
         return cls(engine, tables)
 
     def compare(self, shop: Shop, name: str) -> list[Key]:
-        """The keys of rows that are missing, that should not be there, or that differ."""
+        """Returns the keys of rows that are missing, superfluous or different."""
         with self.engine.connect() as connection:
             stored = connection.execute(sa.select(self.tables[name])).mappings().all()
         columns = TABLES[name].columns
@@ -71,17 +71,17 @@ def _text(value: Any) -> str | None:
 
 
 class Audit:
-    """A reader who looks at the tables while the consumer writes, one statement at a time.
+    """A reader of the tables while the consumer writes, one statement at a time.
 
-    A look is torn if the accounts' total is not the constant that it is upstream, if an order lacks
-    lines, or if R went back.
+    A read is torn if the accounts' total is not the upstream's constant, if an order lacks lines,
+    or if R went back.
     """
 
     def __init__(self, changefeed: str, tables: ShopTables, total: int) -> None:
         self.looks = 0
         self.torn = 0
         self.first_torn = ""
-        """What the first torn look showed, in words."""
+        """Findings of the first torn read, in words."""
         self._changefeed = changefeed
         self._tables = tables
         self._total = total
@@ -89,7 +89,7 @@ class Audit:
         self._resolved_ts = 0
 
     def run(self) -> None:
-        """Looks until `stop`, in the thread that calls."""
+        """Reads until `stop`, in the calling thread."""
         statement, tables = self._statement(), self._tables.tables.values()
         with self._tables.engine.connect() as connection:
             created = False
@@ -117,7 +117,7 @@ class Audit:
         self._resolved_ts = look.r
 
     def _statement(self) -> sa.Select[Any]:
-        """One statement, since each sees one state of the database."""
+        """A single statement, since each sees one state of the database."""
         accounts, orders = self._tables.tables["accounts"], self._tables.tables["orders"]
         lines = self._tables.tables["order_lines"]
         lines_of_order = (

@@ -70,30 +70,30 @@ class MockKafka:
         self.close()
 
     def close(self) -> None:
-        """Ends the cluster and drops what it holds."""
+        """Stops the cluster and drops its contents."""
         if self._cluster:
             self._library.rd_kafka_mock_cluster_destroy(self._cluster)
             self._library.rd_kafka_destroy(self._client)
             self._cluster = None
 
     def create_topic(self, name: str, partitions: int = 1) -> None:
-        """Raises KafkaException if the topic exists."""
+        """Creates a topic. Raises KafkaException if it exists."""
         self._call("rd_kafka_mock_topic_create", name.encode(), partitions, 1)
 
     def delete_topic(self, name: str) -> None:
-        """Deletes a topic with all that it holds."""
+        """Deletes a topic and its contents."""
         self._call("rd_kafka_mock_topic_delete", name.encode())
 
     def delete_records(self, topic: str, partition: int, before: int) -> None:
-        """Drops what lies below an offset, as retention would."""
+        """Drops records below an offset, as retention would."""
         self._call("rd_kafka_mock_partition_delete_records", topic.encode(), partition, before)
 
     def down(self) -> None:
-        """The broker closes its connections and takes no others, until `up`."""
+        """Closes the broker's connections and refuses others, until `up`."""
         self._call("rd_kafka_mock_broker_set_down", 1)
 
     def up(self) -> None:
-        """The broker is back, with all that it held."""
+        """Brings the broker back, with everything that it held."""
         self._call("rd_kafka_mock_broker_set_up", 1)
 
     def _call(self, function: str, *arguments: bytes | int) -> None:

@@ -46,7 +46,7 @@ VIEW = re.compile(r"\s*(?:CREATE|DROP)\s+VIEW\s+`?(\w+)`?", re.IGNORECASE)
 
 
 class TutorialUpstream:
-    """The shop, and what its changefeed sends."""
+    """The shop, and the messages of its changefeed."""
 
     def __init__(self, bootstrap: str) -> None:
         self._shop = Shop(1, clock=lambda: time.time_ns() // 1_000_000)
@@ -58,18 +58,18 @@ class TutorialUpstream:
         self._disturbance = Disturbance(1)
 
     def begin(self) -> Iterator[list[Message]]:
-        """The tables, their first rows, and some trade."""
+        """Sends the tables, their first rows, and some trade."""
         rows = [m for ddl in self._shop.definitions() for m in self._changefeed.ddl(ddl)]
         rows += self._changefeed.encode(self._shop.open())
         yield from self._wave([*rows, *self._trade(AT_FIRST)])
 
     def trade(self) -> Iterator[list[Message]]:
-        """Some more transactions, and the next resolved ts."""
+        """Sends some more transactions, and the next resolved ts."""
         yield from self._wave(self._trade(EACH))
 
     def ddl(self, statement: str) -> Iterator[list[Message]]:
-        """A view. Raises ValueError for any other statement, TicdcError for one that TiDB would
-        not parse."""
+        """Sends a view. Raises ValueError for any other statement, TicdcError for one that TiDB
+        would not parse."""
         match = VIEW.match(statement)
         if match is None:
             raise ValueError("only CREATE VIEW and DROP VIEW can be sent from here")

@@ -11,7 +11,7 @@ from ticdc_encoder.testing.shop import Shop
 TOPIC = "shop"
 PARTITIONS = 4
 ROOM = 12 << 20
-"""The most bytes that may be sent and not applied: the mock keeps 5 MiB per partition, as
+"""Bytes that may be sent and not applied, at most: the mock keeps 5 MiB per partition, as
 stored."""
 TRANSACTIONS = 60
 """Transactions per resolved ts."""
@@ -45,7 +45,7 @@ class Upstream:
         self._stopping = False
 
     def run(self) -> None:
-        """Produces all of it, in the thread that calls. Raises ProduceError."""
+        """Produces all of it, in the calling thread. Raises ProduceError."""
         config = {
             "bootstrap.servers": self._kafka,
             "compression.type": "lz4",
@@ -82,20 +82,20 @@ class Upstream:
             return not self._stopping and self.final is None
 
     def applied(self, resolved_ts: int) -> None:
-        """The target is at `resolved_ts`, which makes room for more."""
+        """Reports that the target is at `resolved_ts`, which makes room for more."""
         with self._room:
             while len(self._marks) > 1 and self._marks[0][0] < resolved_ts:
                 self._marks.popleft()
             self._room.notify()
 
     def finish(self) -> None:
-        """The next resolved ts is the last."""
+        """Makes the next resolved ts the last."""
         with self._room:
             self._rows = 0
             self._room.notify()
 
     def stop(self) -> None:
-        """Ends it wherever it is."""
+        """Stops the producer at any point."""
         with self._room:
             self._stopping = True
             self._room.notify()

@@ -13,16 +13,16 @@ _Name = tuple[str, str]
 
 @dataclass(slots=True)
 class _Sent:
-    """When a table's schema was sent, and how many rows came since."""
+    """Time at which a table's schema was sent, and the number of rows since."""
 
     at: int
     rows: int = 0
 
 
 class Bootstraps:
-    """The schema of a table is due before its first row, and again before the row that comes after
-    so many others, or so long. (TiCDC looks at the clock every 5 seconds, here it is at each row.)
-    It is never due if one of the two numbers is not positive."""
+    """Makes a table's schema due before its first row, and again before a row after so many others,
+    or so long. (TiCDC checks the clock every 5 seconds, this class at each row.) It is never due if
+    one of the two numbers is not positive."""
 
     def __init__(self, interval_in_sec: int, in_msg_count: int, clock: Callable[[], int]) -> None:
         self._interval, self._count, self._clock = interval_in_sec * 1000, in_msg_count, clock
@@ -31,8 +31,8 @@ class Bootstraps:
         self._numbered: dict[_Name, tuple[Table, Table]] = {}
 
     def numbered(self, table: Table, ts: int) -> Table:
-        """The table with its id and version. Without one, its version is the commit_ts at which it
-        was first seen."""
+        """The table with its id and version. A missing version becomes the commit_ts at which the
+        table was first seen."""
         if table.table_id and table.version:
             return table
         name = table.schema, table.name
@@ -45,12 +45,12 @@ class Bootstraps:
         return numbered
 
     def sent_by_ddl(self, table: Table) -> None:
-        """A DDL has brought this version of the table."""
+        """Notes that a DDL has brought this version of the table."""
         self._versions.add((table.schema, table.name, table.version or 0))
 
     def due(self, table: Table) -> bool:
-        """Whether the schema is sent before this row of the table. It also is for a version that no
-        DDL has brought."""
+        """Returns whether the schema is sent before this row of the table, as it also is for a
+        version that no DDL has brought."""
         if self._interval <= 0 or self._count <= 0:
             return False
         now = self._clock()

@@ -127,7 +127,7 @@ class Changefeed:
 
     @property
     def topics(self) -> Mapping[str, int]:
-        """The topics that are in use now, with their numbers of partitions."""
+        """The topics in use now, with their numbers of partitions."""
         names = self._tables.topics | {self._router.default_topic: None}
         return {name: self._router.partitions(name) for name in names}
 
@@ -144,8 +144,8 @@ class Changefeed:
         *,
         net: bool = False,
     ) -> Iterator[Message]:
-        """As `encode`, for one transaction whose changes, or messages, may be more than memory
-        holds: they are sorted on disk."""
+        """Does as `encode` for one transaction whose changes, or messages, may exceed memory: they
+        are sorted on disk."""
         if start_ts in self._settings.ignore_txn_start_ts:
             return
         sends = self._tables.sends
@@ -193,8 +193,8 @@ class Changefeed:
         return sent
 
     def resolve(self, ts: int) -> list[Message]:
-        """The resolved ts, to every partition of every topic in use. Canal-JSON has no such message
-        without its TiDB extension, nor Avro without avro-enable-watermark."""
+        """The resolved ts, to every partition of every topic in use. Canal-JSON without its TiDB
+        extension has no such message, nor has Avro without avro-enable-watermark."""
         sent = self.flush()
         if not self._resolves:
             return sent
@@ -205,7 +205,7 @@ class Changefeed:
         return sent
 
     def flush(self) -> list[Message]:
-        """The messages that are still open for more rows."""
+        """The messages still open for more rows."""
         return list(self._encoders.flush())
 
     def _selected(self, change: RowChange) -> RowChange:
@@ -221,7 +221,7 @@ class Changefeed:
         return change if self._bootstraps is not None else replace(change, table=selected)
 
     def _keeps_ddl(self, ddl: Ddl) -> bool:
-        """Whether the event filters let the DDL pass. It changes the table in any case."""
+        """Returns whether the event filters let the DDL pass. It changes the table in any case."""
         schema, table = ddl.schema, ddl.table
         if table:
             *first, renames = altered_table(ddl.query, schema) or (schema, table, False)
@@ -277,8 +277,8 @@ class Changefeed:
     def _table_ddl(self, ddl: Ddl, statement: Statement) -> str | None:
         """The topic of a DDL that names a table, None if it is not sent.
 
-        It is the topic of the table that the statement names first: of a RENAME the old name, of an
-        EXCHANGE PARTITION the partitioned table.
+        It is the topic of the table that the statement names first: the old name of a RENAME, the
+        partitioned table of an EXCHANGE PARTITION.
         """
         name = ddl.schema, ddl.table
         *first, renames = altered_table(ddl.query, ddl.schema) or (*name, False)
@@ -320,7 +320,7 @@ class Changefeed:
 
 
 def _kind(statement: Statement) -> int:
-    """TiDB's action code, as far as it follows from a statement's first words; else 0."""
+    """TiDB's action code, if a statement's first words show it; else 0."""
     match statement:
         case CreateSchema():
             return 1

@@ -1,6 +1,6 @@
 """A changefeed's settings: the sink URI and the TOML file that `cdc cli changefeed create` takes.
 
-If both have a setting, the sink URI's rules. Source: TiCDC's "changefeed configurations" page and
+The sink URI overrides the file. Source: TiCDC's "changefeed configurations" page and
 `pkg/config/replica_config.go`, `pkg/config/sink.go`.
 """
 
@@ -40,12 +40,14 @@ from ticdc_encoder.version import Version, version_number
 
 _ALIASES = {"flat-avro": "avro", "default": "open-protocol"}
 _WITHOUT_OLD_VALUE = Version(7, 4, 0)
-"""From here on TiCDC has no enable-old-value: `pkg/config/replica_config.go` at v7.3.0, v7.4.0."""
+"""First version without enable-old-value: `pkg/config/replica_config.go` at v7.3.0, v7.4.0."""
 _NEW_ARCHITECTURE_HEEDS_OLD_VALUE = version_number("8.5.6-release.1")
 
 
 def check_old_value(in_file: Mapping[str, Any], version: Version) -> None:
-    """Raises ConfigError for what changes which rows are sent: see `convertRowChangedEvents`."""
+    """Raises ConfigError for a setting that changes which rows are sent: see
+    `convertRowChangedEvents`.
+    """
     if in_file.get("enable-old-value") is False and version < _WITHOUT_OLD_VALUE:
         raise ConfigError("enable-old-value = false is not supported")
 
@@ -103,7 +105,7 @@ class ChangefeedConfig:
         *,
         new_architecture: bool = False,
     ) -> Self:
-        """As TiCDC of that version reads it. Raises ConfigError, which names settings but never
+        """Parses as TiCDC of that version does. Raises ConfigError, which names settings but never
         shows the URI: it may hold secrets."""
         check_architecture(version, new=new_architecture)
         topic, in_uri = _sink_uri(sink_uri)
@@ -142,7 +144,7 @@ class ChangefeedConfig:
 
     @property
     def sends_resolved(self) -> bool:
-        """Whether there are messages with a resolved ts."""
+        """Returns whether there are messages with a resolved ts."""
         return PROTOCOLS[self.protocol].resolved(self)
 
     def _check_protocol(self) -> None:
@@ -196,7 +198,7 @@ class ChangefeedConfig:
 def dispatchers_of(
     in_file: Mapping[str, Any], version: Version, *, new: bool
 ) -> tuple[Dispatcher, ...]:
-    """`sink.dispatchers`, which name topics and partitions, and the targets of tables."""
+    """Parses `sink.dispatchers`, which name topics and partitions, and the targets of tables."""
     dispatchers = tuple(entries("sink.dispatchers", in_file, Dispatcher.parse))
     for setting in ("target_schema", "target_table"):
         if any(getattr(dispatcher, setting) for dispatcher in dispatchers):
@@ -207,7 +209,7 @@ def dispatchers_of(
 def filter_settings(
     in_file: Mapping[str, Any], version: Version, *, new_architecture: bool
 ) -> dict[str, Any]:
-    """Which tables and events a changefeed sends: fields that every configuration has."""
+    """Selection of tables and events by a changefeed: fields that every configuration has."""
     event_filters = tuple(entries("filter.event-filters", in_file, EventFilter.parse))
     if any(each.ignore_update_only_columns for each in event_filters):
         check_has("ignore-update-only-columns", UNRELEASED, version, new=new_architecture)
@@ -221,8 +223,8 @@ def filter_settings(
 
 
 def _require_whole_expressions(dispatchers: Iterable[Dispatcher]) -> None:
-    """Raises ConfigError for a topic expression of Avro with one of {schema} and {table} alone.
-    Source: TiCDC `cdc/sink/dispatcher/topic/expression.go`, `ValidateForAvro`."""
+    """Raises ConfigError for Avro's topic expressions that contain only one of {schema} and
+    {table}. Source: TiCDC `cdc/sink/dispatcher/topic/expression.go`, `ValidateForAvro`."""
     for topic in (rule.topic for rule in dispatchers):
         if "{" in topic and not ("{schema}" in topic and "{table}" in topic):
             raise ConfigError(f"a topic of avro names {{schema}} and {{table}}, unlike {topic!r}")

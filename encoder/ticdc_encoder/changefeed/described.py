@@ -16,7 +16,7 @@ from ticdc_encoder.errors import ConfigError
 from ticdc_encoder.settings import flat, toml_table
 
 _OTHER_NAMES = {"sink.file-index-width": "sink.file-index-digit"}
-"""Settings whose name in the JSON is not that of the file: `SinkConfig` of `api/v2/model.go`."""
+"""Settings whose name in the JSON differs from the file's: `SinkConfig` of `api/v2/model.go`."""
 _MAY_BE_EMPTY = "sink.csv."
 
 
@@ -32,7 +32,7 @@ class DescribedChangefeed:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Of TOML or of JSON, which begins with a brace. Raises ConfigError."""
+        """Parses TOML, or JSON, which begins with a brace. Raises ConfigError."""
         if not text.lstrip().startswith("{"):
             return cls(dict(flat(toml_table(text))))
         try:
@@ -62,7 +62,7 @@ def _text(document: Mapping[str, Any], name: str) -> str:
 
 
 def _of_json(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that have a value: Go writes null and "" for those that have none."""
+    """The settings that have a value: Go writes null and "" for those without one."""
     settings = {}
     for path, value in flat(_renamed(config)):
         path = _OTHER_NAMES.get(path, path)
@@ -72,7 +72,7 @@ def _of_json(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _renamed(value: Any) -> Any:
-    """The same with `-` for `_` in names. Lists keep no member that has no value."""
+    """The members with `-` for `_` in names. Lists keep no member without a value."""
     if isinstance(value, Mapping):
         return {name.replace("_", "-"): _renamed(member) for name, member in value.items()}
     if isinstance(value, list):

@@ -63,7 +63,7 @@ def messages(topic: str, partition: int, records: list[Record]) -> list[Message]
 
 
 def _format_options(settings: ChangefeedConfig, **more: Any) -> Any:
-    """The options of the protocol's format, which are named as the settings are."""
+    """The options of the protocol's format, named as the settings are."""
     options: Any = FORMATS[settings.protocol].Options
     named = {field.name: getattr(settings, field.name) for field in fields(settings)} | more
     return options(**{f.name: named[f.name] for f in fields(options) if f.name in named})

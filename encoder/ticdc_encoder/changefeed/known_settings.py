@@ -1,5 +1,5 @@
-"""The settings of a changefeed into Kafka, by their paths in the file and their names in the sink
-URI: those that are heeded, without effect, or refused."""
+"""Settings of a changefeed into Kafka, by path in the file and name in the sink URI: heeded,
+without effect, or refused."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -100,7 +100,7 @@ _LISTS = (
     "sink.dispatchers",
 )
 
-# They change the messages in ways that are not implemented here.
+# Their changes of the messages are not implemented here.
 _UNSUPPORTED = (
     "bdr-mode",
     "enable-active-active",
@@ -192,8 +192,8 @@ _IGNORED_IN_URI = {
     for path in _IGNORED
     if path.startswith(_KAFKA) or path == "sink.transaction-atomicity"
 } | {"max-retry"}
-"""Of these, TiCDC reads `max-retry` in the sink URI alone: how often its producer tries again
-(`pkg/sink/kafka/options.go` at v8.5.7)."""
+"""Settings without effect in the sink URI. TiCDC reads `max-retry` there alone: its producer's
+number of retries (`pkg/sink/kafka/options.go` at v8.5.7)."""
 _ALL = (*SETTINGS.values(), *OLD_VALUE.values())
 _KNOWN = frozenset({*(s.path for s in _ALL if s.path), *_LISTS, "case-sensitive"})
 _PARAMETERS = _IGNORED_IN_URI | {setting.parameter for setting in _ALL}

@@ -1,7 +1,7 @@
-"""Which changes of a transaction are of one row, where no clustered key names it.
+"""Links between a transaction's changes of one row, for rows that no clustered key names.
 
-A change whose `before` is the row that an earlier change made, with equal values, goes on with that
-row. Rows with equal values are one another's equals: which of them is meant makes no difference.
+A change continues the row of an earlier change if its `before` has the values which that change
+made. Rows with equal values are interchangeable: linking either makes no difference.
 """
 
 from array import array
@@ -21,7 +21,9 @@ def whole_before(change: RowChange) -> Row | None:
 
 
 def _lookup(group: int, change: RowChange, row: Row) -> Hashable:
-    """Where to look for a row: its handle key (a DELETE may have nothing else), or all of it."""
+    """The key by which to find a row: its handle key (a DELETE may have nothing else), or all of
+    it.
+    """
     key = change.table.handle_key
     if key and all(name in row for name in key):
         return group, tuple([row[name] for name in key])
@@ -35,7 +37,7 @@ class RowsMade:
         self._rows: dict[Hashable, list[tuple[Row, int]]] = {}
 
     def continued(self, group: int, change: RowChange) -> int | None:
-        """The number of the row that the change goes on with: the row is not there any more."""
+        """The number of the row that the change continues; the row is then gone."""
         before = whole_before(change)
         if before is None:
             return None
@@ -59,16 +61,16 @@ class RowsMade:
 
 
 class Links:
-    """The same for changes that are more than memory holds."""
+    """The same links for more changes than memory holds."""
 
     def __init__(self, runs: int) -> None:
         self._number = runs
-        # Each change where its old row is looked for, and where its new row is.
+        # Each change at the key of its old row, and at that of its new row.
         self._sides = Runs(runs)
         self._last = 0
 
     def append(self, group: int, number: int, change: RowChange) -> None:
-        """`number` grows."""
+        """Adds a change; `number` grows."""
         self._last = number
         sides = (whole_before(change), change.after)
         for is_after, row in enumerate(sides):
@@ -77,8 +79,8 @@ class Links:
                 self._sides.append(run, (group, number, is_after, change))
 
     def ends(self) -> Iterator[tuple[int, int, RowChange]]:
-        """Table, the number of the row's first change, and what remains of its changes: the one it
-        has, else the DELETE of its old and then the INSERT of its new state."""
+        """Table, the number of the row's first change, and the rest of its changes: its only one,
+        else the DELETE of its old and then the INSERT of its new state."""
         previous, goes_on = self._linked()
         first = array("q", range(self._last + 1))
         for number, before in enumerate(previous):
@@ -100,7 +102,9 @@ class Links:
         self._sides.close()
 
     def _linked(self) -> tuple["array[int]", bytearray]:
-        """The change before each on its row (0: none), and whether another goes on with it."""
+        """The preceding change of the same row (0: none) for each, and whether another continues
+        it.
+        """
         previous, goes_on = array("q", bytes(8 * (self._last + 1))), bytearray(self._last + 1)
         for run in self._sides:
             rows_made = RowsMade()

@@ -1,5 +1,5 @@
-"""What differs by protocol in a changefeed, an entry each: which configurations there are, and what
-is sent beside rows."""
+"""Differences between protocols in a changefeed, an entry each: supported configurations, and
+messages besides rows."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -55,8 +55,8 @@ class ProtocolTraits:
     which of `OLD_VALUE` it reads (`old_value`), and from which version to which TiCDC turns old
     values off (`without_old_values`).
 
-    Messages: whether an UPDATE has but `one_row`, the one after it; whether it sends a `resolved`
-    ts, and a `ddl`; the latter to every partition if `ddl_everywhere`, for these `ddl_kinds` alone
+    Messages: whether an UPDATE has only `one_row`, the new one; whether it sends a `resolved`
+    ts, and a `ddl`; the latter to every partition if `ddl_everywhere`, only for these `ddl_kinds`
     (TiDB's action codes), and with the table before and after it if `ddl_has_tables`. With
     `bootstraps` it sends schemas between rows, too.
     """

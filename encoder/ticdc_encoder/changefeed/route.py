@@ -1,4 +1,4 @@
-"""Which topic and partition a row goes to: TiCDC's dispatchers and its hash."""
+"""Topic and partition of a row: TiCDC's dispatchers and its hash."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +29,7 @@ PARTITION_RULES = {
     "columns": "columns",
     "ts": "ts",
 }
-"""The names that TiCDC knows, old ones among them. It reads any other as `table`."""
+"""Names that TiCDC knows, including old ones. It reads any other as `table`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class Dispatcher:
 
     @classmethod
     def parse(cls, entry: Mapping[str, Any]) -> Self:
-        """Of TOML; `dispatcher` is the old name of `partition`. Raises ConfigError."""
+        """Parses a TOML entry; `dispatcher` is the old name of `partition`. Raises ConfigError."""
         texts = {name: of_type(name, entry.get(name, ""), str) for name in _TEXTS}
         if unknown := set(entry) - {"matcher", "columns", *_TEXTS}:
             raise ConfigError(f"unknown key of a dispatcher: {', '.join(sorted(unknown))}")
@@ -124,13 +124,13 @@ class Router:
         return self._partitions if isinstance(self._partitions, int) else self._partitions(topic)
 
     def listed_columns(self, schema: str, table: str) -> tuple[str, ...]:
-        """What the table's dispatcher lists, if it is `columns`."""
+        """The columns that the table's dispatcher lists, if it is `columns`."""
         dispatcher = self._dispatcher(schema, table)
         return dispatcher.columns if dispatcher.partition.lower() == "columns" else ()
 
     def moves(self, change: RowChange) -> bool:
-        """Whether an UPDATE changes a column that chooses its partition, even if the partition
-        stays: for the dispatchers `columns` and `index-value`."""
+        """Returns whether an UPDATE changes a column that chooses its partition, even if the
+        partition stays: for the dispatchers `columns` and `index-value`."""
         before, after, table = change.before, change.after, change.table
         if before is None or after is None:
             return False
@@ -216,8 +216,8 @@ class Router:
 
     def _named(self, table: Table, names: Sequence[str]) -> list[Column]:
         """The columns of these names. The old architecture takes their positions in the table, but
-        applies them to a row without virtual columns: behind one of these it takes other
-        columns."""
+        applies them to a row without virtual columns: after a virtual one it takes other columns.
+        """
         columns = _declared(table, names)
         sent = [column for column in table.columns if column.generated != "virtual"]
         if self._new or len(sent) == len(table.columns):

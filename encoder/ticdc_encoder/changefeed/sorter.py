@@ -1,6 +1,6 @@
 """A transaction as TiKV holds it, in the order in which TiCDC takes it from its sorter.
 
-TiKV holds one change per row, what all statements made of it. A row is stored at its clustered
+TiKV holds one change per row, the result of all statements. A row is stored at its clustered
 primary key: an UPDATE of that key is a DELETE at the old and an INSERT at the new one, whatever the
 configuration, and a DELETE and an INSERT of one transaction at one clustered key are an UPDATE.
 (Source: TiCDC's documents, "TiCDC Behavior in Splitting UPDATE Events".) Any other table's row has
@@ -25,7 +25,7 @@ from ticdc_encoder.event import Row, RowChange, Table
 _RUNS = 256
 _POSITION = itemgetter(0, 1, 2, 3)
 _Fact = tuple[int, int, Hashable, RowChange]
-"""Number of the table, number of the change, what names the row in its table (None: the change is
+"""Number of the table, number of the change, identity of the row in its table (None: the change is
 the row's only one), and the change."""
 _Ranked = tuple[int, int, Any, int, RowChange]
 """Number of the table, rank, position of the key's value among others (None: not known), number of
@@ -36,8 +36,8 @@ _IN_ORDER = INTEGERS | {"year", "decimal", "date", "datetime", "timestamp"}
 
 
 class SortOrder(Enum):
-    """How TiCDC's sorter orders a transaction's changes of one table. Source: `EncodeKey` in
-    `pebble/encoding/key.go` of `cdc/processor/sourcemanager`."""
+    """Orders in which TiCDC's sorter puts a transaction's changes of one table. Source: `EncodeKey`
+    in `pebble/encoding/key.go` of `cdc/processor/sourcemanager`."""
 
     BY_KIND = "DELETE, UPDATE, INSERT"
     # v6.5.0, v6.5.1, v6.6.0, v7.0.0; a new row's hidden number is above that of the others.
@@ -82,7 +82,7 @@ def stored(
 
 
 class _Unnamed:
-    """Of a row without a clustered key: an earlier change may have made it."""
+    """Marks a row without a clustered key: an earlier change may have made it."""
 
     __slots__ = ()
 
@@ -132,7 +132,7 @@ class _Facts:
         yield group, self._number, new, change.half(before=False)
 
     def placed(self, fact: _Fact) -> Iterator[_Ranked]:
-        """Where the net change of a row comes in the order; nothing if nothing remains."""
+        """A row's net change with its place in the order; nothing if nothing remains."""
         group, number, value, change = fact
         key = None if value is None else self._orders[group](value)
         if change.before is None and change.after is None:
@@ -141,7 +141,7 @@ class _Facts:
         if rank == 0 or self._order is SortOrder.BY_KIND:
             yield group, rank, key, number, change
             return
-        # Without a key in order, a new row comes after those that were there.
+        # Without a key in order, a new row comes after the existing ones.
         last = rank if key is None else key
         if self._order is SortOrder.HALVES and rank == 1:
             yield group, 1, key, number, change.half(before=True)
@@ -179,7 +179,7 @@ def _by_bytes(type_: ColumnType) -> bool:
 
 
 def _key_value(key: list[tuple[str, str | None]], row: Row, other: Row) -> Hashable:
-    """`row` may lack what `other` has."""
+    """The clustered key's value in `row`, which may lack columns that `other` has."""
     if len(key) == 1:
         ((name, collation),) = key
         return weight(row[name] if name in row else other[name], collation)
@@ -187,7 +187,7 @@ def _key_value(key: list[tuple[str, str | None]], row: Row, other: Row) -> Hasha
 
 
 def _with(change: RowChange, before: Row | None, after: Row | None) -> RowChange:
-    """What `replace` would give, at a fifth of its price."""
+    """Does what `replace` does, at a fifth of its cost."""
     return RowChange(
         change.table,
         change.commit_ts,
@@ -241,9 +241,9 @@ def _joined(first: RowChange, second: RowChange) -> RowChange:
     before, after = whole_before(first), first.after
     if second.before is not None:
         if after is not None and _same(second.before, after):
-            after = None  # the row that came goes again
+            after = None  # the new row is deleted again
         elif before is None:
-            before = whole_before(second)  # it was there before the one that came
+            before = whole_before(second)  # it existed before the new one
         else:
             raise _two_rows(second)
         if after is not None and second.after is not None:
@@ -265,7 +265,7 @@ def _two_rows(change: RowChange) -> DefinitionError:
 
 
 def _sorted_on_disk(facts: Iterable[_Fact], placed: _Placed) -> Iterator[_Ranked]:
-    """As `_netted`: the facts of one row are brought together, then the net changes are merged in
+    """Does as `_netted` on disk: collects the facts of each row, then merges the net changes in
     order."""
     with closing(Runs(_RUNS)) as runs:
         with closing(Runs(_RUNS)) as scattered, closing(Links(_RUNS)) as links:

@@ -1,8 +1,8 @@
-"""Which UPDATE arrives as DELETE and INSERT, and in which order a transaction is sent.
+"""Splitting of UPDATEs into DELETE and INSERT, and the order in which a transaction is sent.
 
 An UPDATE that changes a column of a primary or unique key may arrive whole or as two changes of one
-commit_ts. TiCDC's documents speak of NOT NULL unique keys; its code, which is followed here, splits
-for nullable ones too.
+commit_ts. TiCDC's documents speak of NOT NULL unique keys; its code, which this module follows,
+splits for nullable ones too.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -44,7 +44,7 @@ _ORDERS = {
     EACH_BY_KEY: (SortOrder.PUTS_TOGETHER, EACH_IN_PLACE),
     EACH_SORTED: (SortOrder.HALVES, NEVER),
 }
-"""What is sorted otherwise than by kind, and how it goes on."""
+"""Modes that sort otherwise than by kind: the order, and the mode after sorting."""
 ALL, ROWS, CSV_AVRO = "ALL", "Canal/Open", "CSV/Avro"
 
 
@@ -53,10 +53,10 @@ class _Release:
     """A line of the tables in "TiCDC Behavior in Splitting UPDATE Events". `raw`: the mode is the
     default, and output-raw-change-event = true is NEVER.
 
-    The tables say less of CSV and Avro before 7.4 than the code does: `convertRowChangedEvents` of
+    The tables say less about CSV and Avro before 7.4 than the code: `convertRowChangedEvents` of
     `cdc/processor/sinkmanager`, at v6.5.3, v6.5.4, v7.1.1, v7.2.0 and v7.3.0. Old values are forced
-    off for the two (`ForceDisableOldValueProtocols`), so it splits what changes the handle key, and
-    takes the old row away from any other UPDATE. At 6.5.4 nothing is left for the sink to split.
+    off for both (`ForceDisableOldValueProtocols`), so it splits changes of the handle key, and
+    drops the old row of any other UPDATE. At 6.5.4 nothing is left for the sink to split.
     """
 
     first: str
@@ -96,13 +96,13 @@ _RELEASES = (
 
 @dataclass(frozen=True, slots=True)
 class _MySqlRelease:
-    """How the MySQL sink splits what is older than its table's start, what it splits else, and
-    whether it splits all as if it were older in safe mode.
+    """Modes in which the MySQL sink splits changes older than its table's start, and all others;
+    and whether safe mode treats all changes as older.
 
     Source: `TrySplitAndSortUpdateEvent` of `cdc/model/sink.go`; where it leaves MySQL alone, the
     puller splits: `shouldSplitKVEntry` of `cdc/processor/sourcemanager`, which knows of safe mode
     where `cdc/processor/processor.go` asks `IsSinkSafeMode`. Before, `prepareDMLs` of the sink's
-    `mysql.go` split, also what is of the very start.
+    `mysql.go` split, also changes of the very start.
     """
 
     first: str
@@ -133,7 +133,7 @@ _MYSQL_RELEASES = (
     _MySqlRelease("8.5.0", "x.x.x", EACH_SORTED),
 )
 _FROM_THE_START = (EACH_SORTED, EACH_AND_APPENDED)
-"""What does not split a transaction of the very start of its table."""
+"""Modes that do not split a transaction of the very start of its table."""
 _NEW_ARCHITECTURE = _Release("8.5.4", "x.x.x", ALL, APPENDED, raw=True)
 _NEW_MYSQL = _MySqlRelease("8.5.4", "x.x.x", EACH_AND_APPENDED, APPENDED)
 
@@ -168,10 +168,10 @@ def mysql_split_mode(
     safe_mode: bool = False,
     new_architecture: bool = False,
 ) -> SplitMode:
-    """What the MySQL sink of that TiCDC version does with the transaction of a commit_ts.
+    """The MySQL sink's treatment of the transaction of a commit_ts, in that TiCDC version.
 
     `threshold_ts` is when the table's replication began on its node (8.1.0: when the node began):
-    what is older is split, since it may have been written before. Each restart has another.
+    older changes are split, since they may have been written before. Each restart has another.
     """
     number = version_number(version)
     check_architecture(number, new=new_architecture)
@@ -184,8 +184,8 @@ def mysql_split_mode(
 
 
 def _up_to(release: _Release | _MySqlRelease, number: Version) -> bool:
-    """Whether the line is that of the version, if none before is. What precedes a release goes by
-    that release's line, as the betas of 9.0, which were run, do."""
+    """Returns whether the line is that of the version, if none before is. Versions before a release
+    follow that release's line, as the betas of 9.0 did when they were run."""
     return number <= last_of(release.last)
 
 
@@ -225,7 +225,7 @@ def split(
 def _split(
     changes: Iterator[RowChange], mode: SplitMode, moves: _Test | None, room: int
 ) -> Iterator[RowChange]:
-    """`changes` are sorted."""
+    """Splits sorted `changes`."""
     if mode in (MULTI_ROW, EACH_AND_SORTED):
         first = list(islice(changes, 2))
         changes = chain(first, changes)
@@ -268,8 +268,8 @@ def _changes_key(change: RowChange, mode: SplitMode) -> bool:
 
 
 def _only_by_null(change: RowChange) -> bool:
-    """Whether no key differs but by NULL and the text `null`, which the old architecture takes for
-    each other: `ColumnValueString` of `cdc/model/sink.go`."""
+    """Returns whether the only difference between keys is NULL and the text `null`, which the old
+    architecture confuses: `ColumnValueString` of `cdc/model/sink.go`."""
     before, after = change.before or {}, change.after or {}
     changed = [(before[n], after.get(n)) for n in change.table.key_columns if n in before]
     return all(
@@ -281,7 +281,7 @@ def _only_by_null(change: RowChange) -> bool:
 def _other(
     change: RowChange, mode: SplitMode, updates: Spool, inserts: Spool
 ) -> Iterator[RowChange]:
-    """An UPDATE that changes no key: what is sent now. What is sent later goes into the spools."""
+    """The changes of an UPDATE without a new key to send now. The later ones go into the spools."""
     match mode:
         case SplitMode.APPENDED:
             yield change

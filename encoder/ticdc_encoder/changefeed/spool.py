@@ -1,4 +1,4 @@
-"""Row changes that may be more than memory holds: in memory while they are few, else on disk."""
+"""Row changes that may exceed memory: in memory while they are few, else on disk."""
 
 import pickle
 import tempfile
@@ -8,7 +8,7 @@ from typing import IO, Any
 from ticdc_encoder.event import RowChange, Table
 
 ROOM = 20_000
-"""The number of changes that are held in memory."""
+"""Number of changes held in memory."""
 _BATCH = 64
 
 
@@ -22,7 +22,7 @@ class Pages:
         self._end = 0
 
     def write(self, page: list[tuple[Any, ...]]) -> int:
-        """The position of the page."""
+        """Writes a page and returns its position."""
         at = self._file.seek(self._end)
         pickle.dump([(*head, *self._packed(change)) for *head, change in page], self._file, 5)
         self._end = self._file.tell()
@@ -41,7 +41,7 @@ class Pages:
         self._file.close()
 
     def _packed(self, change: RowChange) -> tuple[int, tuple[Any, ...]]:
-        """Tables are not written: a change keeps the one that it came with."""
+        """The change without its table: changes keep the table that they came with."""
         table = change.table
         number = self._numbers.get(id(table))
         if number is None:
@@ -90,7 +90,7 @@ class Spool:
 
 
 class Runs:
-    """Tuples in so many runs, each in the order of its writing. They may be read again."""
+    """Tuples in several runs, each in the order of its writing; rereadable."""
 
     def __init__(self, number: int) -> None:
         self._pages = Pages()

@@ -39,8 +39,8 @@ _Name = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class StorageFile:
-    """A file to write, its path relative to the sink's prefix. An index file and the metadata
-    replace the existing ones."""
+    """A file to write, its path relative to the sink's prefix. Index files and metadata replace
+    existing ones."""
 
     path: str
     content: bytes
@@ -107,7 +107,7 @@ class StorageChangefeed:
         self._numbers: dict[Directory, int] = {}
 
     def encode(self, transaction: Transaction) -> list[StorageFile]:
-        """The schema files of tables that no DDL has described; the rows themselves wait."""
+        """The schema files of tables without a DDL so far; the rows themselves wait."""
         files: list[StorageFile] = []
         if transaction.start_ts in self._settings.ignore_txn_start_ts:
             return files
@@ -170,12 +170,12 @@ class StorageChangefeed:
         return [_file(SchemaFile(ddl.schema, "", ddl.commit_ts, ddl.query, ddl.kind))]
 
     def _drops(self, ddl: Ddl) -> bool:
-        """Whether a name of a routed table becomes free."""
+        """Returns whether a name of a routed table becomes free."""
         dropping = DropTable | DropView | DropSchema
         return bool(self._routes) and isinstance(parse_ddl(ddl.query, ddl.schema), dropping)
 
     def flush(self) -> list[StorageFile]:
-        """The data files of all rows that wait, each before its index."""
+        """The data files of all waiting rows, each before its index."""
         files = []
         for directory, rows in self._rows.items():
             number = self._numbers[directory] = self._numbers.get(directory, 0) + 1
@@ -186,7 +186,7 @@ class StorageChangefeed:
         return files
 
     def resolve(self, ts: int) -> list[StorageFile]:
-        """The data files of all rows that wait, and the metadata with this checkpoint."""
+        """The data files of all waiting rows, and the metadata with this checkpoint."""
         return [*self.flush(), StorageFile(METADATA, metadata_json(ts))]
 
     def _sends(self, table: Table) -> bool:
@@ -204,7 +204,7 @@ class StorageChangefeed:
         return None if known is None else replace(known, schema=ddl.schema, name=ddl.table)
 
     def _changed(self, table: Table, version: int, ddl: Ddl | None) -> StorageFile:
-        """The schema file of a table as it is from a version on."""
+        """The schema file of a table from a version on."""
         name = table.schema, table.name
         self._tables[name], self._versions[name] = table, version
         routed, query, kind = self._routes.table(table), "", 0
@@ -213,7 +213,7 @@ class StorageChangefeed:
         return _file(SchemaFile(routed.schema, routed.name, version, query, kind, routed))
 
     def _introduced(self, table: Table) -> list[StorageFile]:
-        """The schema file of a table that no DDL has described."""
+        """The schema file of a table without a DDL so far."""
         if (table.schema, table.name) in self._tables:
             return []
         return [self._changed(table, self._start_ts, None)]

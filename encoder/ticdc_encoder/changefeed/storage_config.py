@@ -1,7 +1,7 @@
 """The settings of a changefeed into cloud storage: its sink URI and configuration file.
 
-If both have a setting, the sink URI's rules. Source: TiCDC's "Replicate Data to Storage Services"
-page and `pkg/sink/cloudstorage/config.go`.
+The sink URI overrides the file. Source: TiCDC's "Replicate Data to Storage Services" page and
+`pkg/sink/cloudstorage/config.go`.
 """
 
 from collections.abc import Callable, Mapping
@@ -98,7 +98,7 @@ _LISTS = (
     "sink.dispatchers",
 )
 _OLD_ARCHITECTURE_HAS_HEADER = version_number("9.0.0-beta.2.pre")
-# They change the rows or files in ways that are not implemented here.
+# Their changes of the rows or files are not implemented here.
 _UNSUPPORTED = (
     "bdr-mode",
     "enable-active-active",
@@ -108,7 +108,7 @@ _UNSUPPORTED = (
 # About how TiCDC runs or connects, when it ends a file, or about other sinks and protocols.
 _CUTS = ("worker-count", "flush-interval", "file-size", "flush-concurrency")
 _SPOOL = ("spool-base-dir", "spool-disk-quota")
-"""Where TiCDC's master keeps what it has not written: `CloudStorageConfig` of `api/v2/model.go`."""
+"""Settings for unwritten data of TiCDC's master: `CloudStorageConfig` of `api/v2/model.go`."""
 _IGNORED = (
     *IGNORED_OF_ALL,
     "integrity",
@@ -180,7 +180,7 @@ def _csv_options(
 def _canal_json_options(
     values: dict[str, Any], *, version: Version, terminator: str, time_zone: str, new: bool
 ) -> canal_json.Options:
-    """The rows end with the terminator, but that is not the encoder's."""
+    """The format's options. Rows end with the terminator, but the encoder does not write it."""
     return canal_json.Options(
         time_zone=time_zone, max_message_bytes=1 << 62, new_architecture=new, **values
     )
@@ -222,7 +222,7 @@ class StorageConfig:
         new_architecture: bool = False,
         time_zone: str = "UTC",
     ) -> Self:
-        """As TiCDC of that version reads it. Raises ConfigError, which names settings but never
+        """Parses as TiCDC of that version does. Raises ConfigError, which names settings but never
         shows the URI: it may hold secrets."""
         check_architecture(version, new=new_architecture)
         scheme, _, in_uri = uri_parts(sink_uri)

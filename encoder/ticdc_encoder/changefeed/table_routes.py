@@ -85,7 +85,7 @@ class TableRoutes:
         )
 
     def release(self, schema: str, table: str = "") -> None:
-        """The table is gone, or without `table` all of the schema are."""
+        """Frees the table's name, or without `table` all names of the schema."""
         for target, owner in [*self._owners.items()]:
             if owner == (schema, table) or (not table and owner[0] == schema):
                 del self._owners[target]

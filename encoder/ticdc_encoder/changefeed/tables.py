@@ -1,4 +1,4 @@
-"""The tables of a changefeed: which are sent, as what, and to which topics."""
+"""Tables of a changefeed: which are sent, as what, and to which topics."""
 
 from collections.abc import Callable
 
@@ -10,8 +10,8 @@ TableKey = tuple[str, str]
 
 
 class TablesSent:
-    """What rows and DDL have shown of each table. `topic_of` routes a table; tables without a valid
-    key are sent with `force_replicate` alone, but their topics get the resolved ts all the same."""
+    """Tables as shown by rows and DDL. `topic_of` routes a table; tables without a valid key are
+    sent only with `force_replicate`, but their topics get the resolved ts all the same."""
 
     def __init__(
         self, filter_: TableFilter, topic_of: Callable[[str, str], str], *, force_replicate: bool
@@ -28,7 +28,7 @@ class TablesSent:
         return dict.fromkeys(self._topics.values())
 
     def matches(self, name: TableKey) -> bool:
-        """Whether the filter lets it through."""
+        """Returns whether the filter lets the table through."""
         return self._filter.matches(*name)
 
     def definition(self, name: TableKey) -> Table | None:
@@ -37,18 +37,20 @@ class TablesSent:
         return None if known is None else known[0]
 
     def sent(self, name: TableKey) -> bool | None:
-        """Whether its rows are sent; None for a table that is not known."""
+        """Returns whether the table's rows are sent; None for an unknown table."""
         known = self._known.get(name)
         return None if known is None else known[1]
 
     def sends(self, table: Table) -> bool:
-        """Whether rows of the table are sent; it is noted if it is not the one known."""
+        """Returns whether rows of the table are sent; notes a table that differs from the known
+        one.
+        """
         name = table.schema, table.name
         known = self._known.get(name)
         return known[1] if known and known[0] is table else self.note(name, table)
 
     def note(self, name: TableKey, table: Table) -> bool:
-        """Whether rows are sent of the table as it is from here on."""
+        """Sets the table's definition from here on; returns whether its rows are sent."""
         matches = self._filter.matches(*name)
         sends = matches and (self._force_replicate or bool(table.handle_key))
         self._known[name] = table, sends
@@ -59,7 +61,7 @@ class TablesSent:
         return sends
 
     def note_topic(self, name: TableKey) -> None:
-        """Its topic is in use, although its definition is not known."""
+        """Marks its topic as in use, although its definition is unknown."""
         self._topics[name] = self._topic_of(*name)
 
     def forget(self, name: TableKey) -> None:

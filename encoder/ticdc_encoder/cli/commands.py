@@ -48,7 +48,7 @@ _LONGEST_NUMBER = 18
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command; its exit code."""
+    """Runs one command and returns its exit code."""
     command_line = parser()
     arguments, rest = command_line.parse_known_args(argv)
     if len(rest) == 1 and arguments.file is None and not rest[0].startswith("-"):
@@ -74,8 +74,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _print(arguments: argparse.Namespace) -> TicdcError | None:
-    """Writes the events up to the first that cannot be decoded; its error. Raises OSError if they
-    cannot be written."""
+    """Writes the events up to the first that cannot be decoded; returns its error. Raises OSError
+    if they cannot be written."""
     failure = None
     try:
         for line in _decoded(arguments):
@@ -135,7 +135,7 @@ def _messages(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 _READERS = {"csv": _csv}
-"""What reads a protocol's events, if not `_messages`."""
+"""Readers of a protocol's events other than `_messages`."""
 
 
 def _records(arguments: argparse.Namespace) -> Iterator[Located]:

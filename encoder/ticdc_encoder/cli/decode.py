@@ -15,8 +15,8 @@ from ticdc_encoder.tso import moment, physical
 def lines(protocol: str, options: Any, records: Iterable[Located]) -> Iterator[str]:
     """One line per event, in the records' order. `options` are the format's.
 
-    A row of Simple waits for its table's schema; what still waits at the end is printed with every
-    value as text, and `"schema": "missing"`. Errors name the record's position.
+    A row of Simple waits for its table's schema; rows that still wait at the end are printed with
+    every value as text, and `"schema": "missing"`. Errors name the record's position.
     """
     format_ = FORMATS[protocol]
     if format_.Decoder is not None:
@@ -117,7 +117,7 @@ def _value(value: Value) -> Any:
 
 
 def _time(ts: int) -> str | None:
-    """When a TSO was, in UTC."""
+    """The time of a TSO, in UTC."""
     if not ts:
         return None
     return f"{moment(ts):%Y-%m-%dT%H:%M:%S}.{physical(ts) % 1000:03d}Z"

@@ -19,7 +19,7 @@ def described(options: Callable[..., Any]) -> dict[str, str]:
 
 
 def parse_options(options: Callable[..., Any], pairs: Iterable[str], **fixed: Any) -> Any:
-    """`options`, a format's, with each `key=value`. `schema-registry` is a URL, and
+    """The `options` of a format, with each `key=value` set. `schema-registry` is a URL, and
     `schema-registry.KEY` a setting of Confluent's client. Raises ConfigError."""
     kinds = get_type_hints(options)
     names = {_named(field.name): field.name for field in fields(options)}  # type: ignore[arg-type]

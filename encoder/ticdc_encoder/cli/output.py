@@ -1,4 +1,4 @@
-"""A standard output that nobody reads any more, or that takes nothing more."""
+"""Errors of a standard output that nobody reads any more, or that accepts nothing more."""
 
 import os
 import signal
@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from ticdc_encoder.errors import TicdcError
 
 CLOSED = 128 + signal.SIGPIPE
-"""The exit code that a shell gives to a command whose reader has gone."""
+"""Exit code that a shell gives to a command whose reader has left."""
 INTERRUPTED = 128 + signal.SIGINT
 
 
 class OutputClosed(Exception):
-    """Nobody reads on, as behind `| head -1`: not an error."""
+    """The reader has left, as with `| head -1`: not an error."""
 
 
 class OutputError(TicdcError):
@@ -25,7 +25,7 @@ class OutputError(TicdcError):
 
 @contextmanager
 def standard_output() -> Iterator[None]:
-    """Raises `OutputClosed` or `OutputError` for an OSError inside."""
+    """Converts an OSError inside the block to `OutputClosed` or `OutputError`."""
     try:
         yield
     except OSError as error:

@@ -1,1 +1,1 @@
-"""What a changefeed leaves out: tables, events, columns."""
+"""Filters of a changefeed: tables, events, columns."""

@@ -23,7 +23,7 @@ class ColumnSelector:
 
     @classmethod
     def parse(cls, entry: Mapping[str, Any]) -> Self:
-        """From TOML. Raises ConfigError."""
+        """Parses a TOML entry. Raises ConfigError."""
         if unknown := set(entry) - {"matcher", "columns"}:
             raise ConfigError(f"unknown key of a column selector: {', '.join(sorted(unknown))}")
         return cls(
@@ -41,7 +41,7 @@ class ColumnSelectors:
         self._tables: dict[tuple[str, str], tuple[Table, Table]] = {}
 
     def selected(self, table: Table, dispatched: Sequence[str] = ()) -> Table:
-        """The table with the columns that are sent alone: itself if all are.
+        """The table with only the columns that are sent: itself if all are.
 
         Raises ConfigError if a column of the handle key, or one that a dispatcher lists
         (`dispatched`), is not among them. TiCDC accepts a selector without the primary key if a
@@ -77,7 +77,7 @@ class ColumnSelectors:
 
 
 def without(change: RowChange, table: Table) -> RowChange:
-    """The change with the columns of `table` alone."""
+    """The change with only the columns of `table`."""
     names = {column.name for column in table.columns}
 
     def cut(row: Row | None) -> Row | None:

@@ -1,4 +1,4 @@
-"""How MySQL compares two values of an expression: in which type, and by which collation."""
+"""MySQL's comparison of two values of an expression: its type and its collation."""
 
 import re
 from collections.abc import Callable
@@ -114,7 +114,7 @@ _DURATION = re.compile(r"(-?)(\d{1,3}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?"
 
 
 def datetime(text: str) -> tuple[int, ...]:
-    """Year to microsecond."""
+    """Year to microsecond, as numbers."""
     match = _DATETIME.fullmatch(text)
     if match is None:
         raise ValueError("not a date or time")
@@ -122,7 +122,7 @@ def datetime(text: str) -> tuple[int, ...]:
 
 
 def duration(text: str) -> int:
-    """Microseconds."""
+    """Microseconds of a duration."""
     match = _DURATION.fullmatch(text)
     if match is None:
         raise ValueError("not a time")

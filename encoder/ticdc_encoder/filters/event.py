@@ -2,7 +2,7 @@
 
 Source: TiCDC `pkg/filter`. A filter sees an UPDATE before the old architecture's sink splits it,
 and the halves of one that the new architecture has split, from 8.5.8 on after the kind of the
-whole; `split.py` asks it in its place.
+whole; `split.py` calls it at that point.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -52,7 +52,7 @@ _ALTERS: dict[int, str] = {
     71: "alter table partitioning",
     72: "remove table partitioning",
 }
-"""TiDB's action codes of what is also an `alter table`."""
+"""TiDB's action codes that are also an `alter table`."""
 _DDL: dict[int, str] = {
     1: "create database",
     2: "drop database",
@@ -88,7 +88,7 @@ class EventFilter:
 
     @classmethod
     def parse(cls, entry: Mapping[str, Any]) -> Self:
-        """From TOML. Raises ConfigError."""
+        """Parses a TOML entry. Raises ConfigError."""
         known = {field.name.replace("_", "-") for field in fields(cls)}
         if unknown := set(entry) - known:
             raise ConfigError(f"unknown key of an event filter: {', '.join(sorted(unknown))}")
@@ -108,12 +108,12 @@ class EventFilter:
 
 
 class EventFilters:
-    """The filters of a changefeed: what one of them ignores is not sent.
+    """The filters of a changefeed: events that one of them ignores are not sent.
 
     The old architecture takes the names in matchers as they are written, the new one by
     `case_sensitive`. With `whole_updates` it ignores an UPDATE by its kind before it is split
     (`filters_whole_updates` of `changefeed/versions.py`). TIMESTAMP is compared in `time_zone`, the
-    server's. In a `kafka` sink alone `ignore-update-only-columns` has an effect
+    server's. Only in a `kafka` sink does `ignore-update-only-columns` have an effect
     (`EnableIgnoreUpdateOnlyColumns` of `downstreamadapter/dispatcher/basic_dispatcher_info.go`).
     """
 
@@ -135,15 +135,15 @@ class EventFilters:
         self._of_tables: dict[tuple[str, str], tuple[Table, list[_Test], bool]] = {}
 
     def keeps(self, change: RowChange) -> bool:
-        """Whether the change is sent. Raises ConfigError for an expression that does not fit its
-        table, as TiCDC stops the changefeed."""
+        """Returns whether the change is sent. Raises ConfigError for an expression that does not
+        fit its table, as TiCDC stops the changefeed."""
         if not self._rules:
             return True
         _, tests, _ = self._of(change.table)
         return not any(test(change) for test in tests)
 
     def keeps_whole(self, change: RowChange) -> bool:
-        """Whether a change that may be split is sent at all: `keeps` decides on what becomes of it.
+        """Returns whether a change that may be split is sent at all: `keeps` decides on its halves.
         Raises ConfigError as `keeps`."""
         if not self._whole_updates or not self._rules or None in (change.before, change.after):
             return True
@@ -162,8 +162,8 @@ class EventFilters:
         return known
 
     def keeps_ddl(self, schema: str, table: str, query: str, kind: int) -> bool:
-        """Whether the DDL is sent. `table` is "" for a schema's own; a RENAME's names are the old
-        ones. `kind` is TiDB's action code: 0 counts as an `alter table` without a kind."""
+        """Returns whether the DDL is sent. `table` is "" for a schema's own; a RENAME's names are
+        the old ones. `kind` is TiDB's action code: 0 counts as an `alter table` without a kind."""
         return not any(
             rule.ignores_ddl(query, kind)
             for rule in self._rules
@@ -189,7 +189,7 @@ class _EventRule:
         self._sql = GoRegexp(pattern, case_sensitive=False) if pattern else None
 
     def ignores(self, kind: str) -> bool:
-        """`kind`: insert, update or delete."""
+        """Returns whether a `kind` (insert, update or delete) is ignored."""
         return "all dml" in self._events or kind in self._events
 
     def ignores_ddl(self, query: str, kind: int) -> bool:
@@ -201,7 +201,7 @@ class _EventRule:
         return bool(self._events & names) or (self._sql is not None and self._sql.found_in(query))
 
     def test(self, table: Table) -> _Test:
-        """Whether a change of the table is ignored."""
+        """The test for ignored changes of the table."""
         settings = self._settings
 
         def expression(text: str) -> Condition | None:
@@ -233,8 +233,8 @@ class _EventRule:
         return ignores
 
     def _unimportant(self, table: Table) -> frozenset[str] | None:
-        """The columns of `ignore-update-only-columns` that are of no key: an UPDATE of no other is
-        ignored. None if the table has no column that is listed. Source: TiCDC's master,
+        """The columns of `ignore-update-only-columns` that are in no key: an UPDATE of only these
+        is ignored. None if the table has no listed column. Source: TiCDC's master,
         `pkg/filter/update_only_columns_filter.go`."""
         listed = {self._folded(name) for name in self._settings.ignore_update_only_columns}
         columns = {

@@ -37,9 +37,9 @@ Condition = Callable[[Row], bool]
 
 
 def condition(text: str, table: Table, time_zone: str = "UTC") -> Condition:
-    """Whether the expression is 1 for a row of the table, as TiCDC asks: NULL and other numbers do
-    not count. TIMESTAMP is in `time_zone`. Raises ConfigError for text that is not SQL, for unknown
-    columns, and for expressions that are not evaluated here."""
+    """A test for rows of the table for which the expression is 1, as TiCDC asks: NULL and other
+    numbers do not count. TIMESTAMP is in `time_zone`. Raises ConfigError for text that is not SQL,
+    for unknown columns, and for expressions that are not evaluated here."""
     try:
         term = _Compiler(table, time_zone).term(parsed(text))
     except ConfigError as error:

@@ -37,10 +37,10 @@ class GoRegexp:
         object.__setattr__(self, "_compiled", compiled)
 
     def found_in(self, text: str) -> bool:
-        """Whether some part of the text matches."""
+        """Returns whether some part of the text matches."""
         return self._compiled.search(text.encode(errors="replace")) is not None
 
 
 def literal(text: str) -> str:
-    """The expression that matches the text alone."""
+    """An expression that matches only the text."""
     return str(re2.escape(text))

@@ -48,14 +48,14 @@ class TableMatcher:
         return False
 
     def matches_schema(self, schema: str) -> bool:
-        """Whether tables of the schema may match: DDL of the schema itself goes by this."""
+        """Returns whether tables of the schema may match: this decides DDL of the schema itself."""
         for rule in self._rules:
             if rule.schema.found_in(schema) and (rule.positive or rule.table.pattern == _ANYTHING):
                 return rule.positive
         return False
 
     def matches_name(self, table: str) -> bool:
-        """Whether a table of that name may match, in whatever schema."""
+        """Returns whether a table of that name may match, in any schema."""
         for rule in self._rules:
             if rule.table.found_in(table) and (rule.positive or rule.schema.pattern == _ANYTHING):
                 return rule.positive
@@ -63,8 +63,8 @@ class TableMatcher:
 
 
 class ColumnMatcher:
-    """Patterns of column names; the last that matches decides; `!` before one excludes. Case does
-    not matter. Without a pattern that matches there is no match."""
+    """Patterns of column names, in any case; the last that matches decides; `!` before one
+    excludes. Without a pattern that matches there is no match."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         lines = [line for pattern in patterns for line in _lines(pattern)]

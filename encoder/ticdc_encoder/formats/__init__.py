@@ -29,7 +29,7 @@ _NAMES = ("avro", "canal-json", "debezium", "debezium-avro", "open-protocol", "s
 
 
 class _Formats(Mapping[str, Format[Any]]):
-    """Each is imported when it is first asked for."""
+    """Formats, each imported at its first use."""
 
     def __getitem__(self, name: str) -> Format[Any]:
         if name not in _NAMES:
@@ -49,4 +49,4 @@ class _Formats(Mapping[str, Format[Any]]):
 
 
 FORMATS: Mapping[str, Format[Any]] = _Formats()
-"""By name. Whoever knows the protocol takes its own `FORMAT`, which is typed."""
+"""Formats by name. Code for one protocol takes its own `FORMAT`, which is typed."""

@@ -1,4 +1,4 @@
-"""TiDB's row checksum: a CRC-32 of a row's values, which TiCDC sends beside them.
+"""TiDB's row checksum: a CRC-32 of a row's values, which TiCDC sends with them.
 
 Source: TiDB `pkg/util/rowcodec`, TiCDC `pkg/sink/codec/common/verify_checksum.go`.
 """
@@ -17,7 +17,7 @@ OnCorruption = Literal["stop", "warn"]
 
 
 class ChecksumMismatch(WireError):
-    """A row whose values do not have the checksum that came with them."""
+    """A row whose values do not match the checksum sent with them."""
 
 
 def _number(value: Value) -> bytes:
@@ -30,7 +30,7 @@ def _sized(data: bytes) -> bytes:
 
 
 def _float(value: Value) -> bytes:
-    # A FLOAT's digits name a float32: that is what TiDB widens.
+    # A FLOAT's digits name a float32, which TiDB widens.
     return struct.pack("<d", *struct.unpack("<f", struct.pack("<f", value)))
 
 
@@ -82,7 +82,7 @@ def row_checksum(columns: Iterable[Column], row: Row) -> int:
 
 
 def fits(table: Table, row: Row | None, checksum: int) -> bool:
-    """Whether the checksum is the row's. 0 means that the row has none.
+    """Returns whether the checksum is the row's. 0 means that the row has none.
 
     The new architecture sums in the table's order of columns, the old one in that of their ids:
     `table.columns` is in the order in which the protocol sends them.
@@ -103,8 +103,8 @@ def verify(
     *,
     reported: bool = False,
 ) -> bool:
-    """Whether the change is corrupted, by the checksums of its row before and after, or because
-    TiCDC itself has `reported` it. With "stop", raises `ChecksumMismatch` instead."""
+    """Returns whether the change is corrupted, by the checksums of its row before and after, or
+    because TiCDC itself has `reported` it. With "stop", raises `ChecksumMismatch` instead."""
     table = change.table
     corrupted = (
         reported

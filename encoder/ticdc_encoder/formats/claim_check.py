@@ -160,7 +160,7 @@ def redeem(
 
 
 def _includes(reduced: Row | None, whole: Row | None) -> bool:
-    """Whether a whole row has all values of its reduced form."""
+    """Returns whether a whole row has all values of its reduced form."""
     if reduced is None or whole is None:
         return reduced is whole
     return all(name in whole and whole[name] == value for name, value in reduced.items())
@@ -169,7 +169,7 @@ def _includes(reduced: Row | None, whole: Row | None) -> bool:
 class ClaimCheckEncoder:
     """An encoder that leaves rows beyond max-message-bytes in a storage.
 
-    `whole` writes a row alone, without any limit; `encoder` writes what goes to Kafka.
+    `whole` writes a single row, without any limit; `encoder` writes the records for Kafka.
     """
 
     def __init__(
@@ -203,6 +203,6 @@ class ClaimCheckEncoder:
 
 
 def without_limits(options: OptionsT) -> OptionsT:
-    """A format's options for rows alone, of any size."""
+    """A format's options for single rows of any size."""
     limits = {"max_message_bytes": 1 << 62, "max_batch_size": 1}
     return replace(options, **{n: limit for n, limit in limits.items() if hasattr(options, n)})

@@ -55,7 +55,7 @@ def set_reader(elements: tuple[str, ...]) -> MemberReader:
 
 
 def _numbers(elements: tuple[str, ...]) -> dict[str, int]:
-    """Numbers by escaped name. Two members that look alike when they are escaped have none."""
+    """Numbers by escaped name. Two members that are equal once escaped have none."""
     names = [escaped(element) for element in elements]
     return {name: n for n, name in enumerate(names, 1) if names.count(name) == 1}
 

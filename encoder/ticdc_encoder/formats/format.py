@@ -1,4 +1,4 @@
-"""What a wire format is made of, and what the formats' encoders share."""
+"""Parts of a wire format, and code that the formats' encoders share."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass
@@ -15,14 +15,16 @@ Clock = Callable[[], int]
 """Milliseconds since the epoch, for the members that say when a message was made."""
 
 LargeMessageHandle = Literal["none", "handle-key-only", "claim-check"]
-"""An encoder by itself takes `claim-check` for `none`: see `ClaimCheckEncoder`."""
+"""Handling of large rows. A plain encoder takes `claim-check` for `none`: see
+`ClaimCheckEncoder`.
+"""
 
 RECORD_OVERHEAD = 36
-"""The bytes that TiCDC counts for a Kafka record beside its key and value."""
+"""Bytes that TiCDC counts for a Kafka record in addition to its key and value."""
 
 
 class MessageTooLarge(TicdcError):
-    """A row beyond max-message-bytes, for which a changefeed would stop."""
+    """A row beyond max-message-bytes, which would stop a changefeed."""
 
 
 class MissingCommitTs(WireError):
@@ -47,7 +49,7 @@ class Encoder(Protocol):
         """The records that this row completes. TIMESTAMP values of the row are in UTC."""
 
     def flush(self) -> list[Record]:
-        """What is still open: due before every `ddl` and `resolved`, and at the end."""
+        """The open records: due before every `ddl` and `resolved`, and at the end."""
 
     def ddl(self, ddl: Ddl) -> Record: ...
 
@@ -65,8 +67,8 @@ class SchemaEncoder(Encoder, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A row whose table's schema of `version` has not arrived. `at` is what the decoder was given
-    with its record."""
+    """A row whose table's schema of `version` has not arrived. `at` is the decoder's argument with
+    its record."""
 
     at: int
     commit_ts: int
@@ -154,8 +156,8 @@ _ColumnT_co = TypeVar("_ColumnT_co", bound=WritableColumn, covariant=True)
 
 
 class RowPlan(Protocol[_ColumnT_co]):
-    """How rows of a table are written: `columns` are those that the wire has, in its order,
-    `names` all that a row may have."""
+    """Plan for a table's rows: `columns` are those that the wire has, in its order, `names` all
+    that a row may have."""
 
     @property
     def table(self) -> Table: ...
@@ -196,7 +198,7 @@ def no_row(table: Table) -> DefinitionError:
 
 
 def record_size(record: Record) -> int:
-    """What TiCDC counts for a record, in bytes."""
+    """The size that TiCDC counts for a record, in bytes."""
     key, value = record
     return len(key or b"") + len(value or b"") + RECORD_OVERHEAD
 
@@ -211,9 +213,9 @@ def fitting(
     large: LargeMessageHandle = "none",
     framing: int = 0,
 ) -> RecordT:
-    """The change's record as `write(change, reduced)` gives it, in at most `limit` bytes, of which
-    `framing` go beside key and value. One that is larger is reduced to its handle key if `large`
-    says so. Raises `MessageTooLarge` if TiCDC's changefeed would stop."""
+    """The change's record from `write(change, reduced)`, in at most `limit` bytes, of which
+    `framing` are added to key and value. A larger one is reduced to its handle key if `large` says
+    so. Raises `MessageTooLarge` if TiCDC's changefeed would stop."""
     record = write(change, change.incomplete)
     size = record_size(record) + framing
     if size > limit and large == "handle-key-only":

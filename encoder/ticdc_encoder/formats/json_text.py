@@ -10,7 +10,7 @@ from ticdc_encoder.errors import DefinitionError, WireError
 from ticdc_encoder.values import fixed
 
 Members = dict[str, Any]
-"""A JSON object, or an Avro record, as it was parsed: nothing in it is checked."""
+"""A JSON object, or an Avro record, as parsed: nothing in it is checked."""
 
 _SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _CONTROLS = {chr(code): f"\\u{code:04x}" for code in range(0x20)} | _SHORT
@@ -32,17 +32,17 @@ class StringWriter:
 
 
 easyjson = StringWriter(_HTML | _INVALID)
-"""Canal-JSON's rows. What is not UTF-8 becomes U+FFFD, and is lost."""
+"""Canal-JSON's rows. Bytes that are not UTF-8 become U+FFFD, and are lost."""
 encoding_json = StringWriter(_HTML | _INVALID | {"\b": "\\b", "\f": "\\f"})
-"""Go's own: the old architecture's open-protocol, Canal-JSON's DDL."""
+"""Go's own escapes: the old architecture's open-protocol, Canal-JSON's DDL."""
 jsoniter = StringWriter(_CONTROLS)
 """The new architecture's open-protocol: no HTML escapes, and bytes that are not UTF-8 as they are.
 """
 
 
 def json_float(value: float, *, new_architecture: bool) -> str:
-    """As jsoniter writes it; Go's own encoder, of the old architecture, drops the zero that pads a
-    negative exponent."""
+    """Formats a float as jsoniter does; Go's own encoder, of the old architecture, drops the zero
+    that pads a negative exponent."""
     if value == 0 or 1e-6 <= abs(value) < 1e21:
         return fixed(value)
     return repr(value) if new_architecture else repr(value).replace("e-0", "e-")

@@ -1,11 +1,11 @@
-"""What a message might be if it is not of the configured protocol: words for an error."""
+"""Guesses at a message that is not of the configured protocol: words for an error."""
 
 import re
 
 import orjson
 
 LIKENESS = re.compile(r"\(it looks like ([^)]+)\)")
-"""Where an error's text says it."""
+"""The guess in an error's text."""
 
 _OPEN_VERSION = (1).to_bytes(8, "big")
 _LZ4_MAGIC = bytes.fromhex("04224d18")
@@ -21,7 +21,7 @@ _MEMBERS: tuple[tuple[str, frozenset[str]], ...] = (
 
 
 def likeness(key: bytes | None, value: bytes | None) -> str:
-    """` (it looks like ...)`, or nothing."""
+    """The text ` (it looks like ...)`, or ""."""
     name = _protocol(key, value)
     return f" (it looks like {name})" if name else ""
 

@@ -18,7 +18,9 @@ def implicit_primary_key(table: Table) -> Index | None:
 
 
 def is_row_id(table: Table, index: Index) -> bool:
-    """Whether the index is a clustered primary key of one integer, which is TiDB's row id."""
+    """Returns whether the index is a clustered primary key of one integer, which is TiDB's row
+    id.
+    """
     if not index.clustered or len(index.columns) != 1:
         return False
     return table.column(index.columns[0]).type.name in INTEGERS

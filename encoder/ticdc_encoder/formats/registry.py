@@ -1,4 +1,4 @@
-"""Schema registries: where Avro messages keep their schemas, and the frame that names one.
+"""Schema registries, which hold the schemas of Avro messages, and the frame that names one.
 
 The list of formats is `FORMATS`, in `ticdc_encoder.formats`.
 """
@@ -22,7 +22,7 @@ class Registry(Protocol):
     """A schema registry. Both calls raise `RegistryError`."""
 
     def __hash__(self) -> int:
-        """Schemas are cached per registry."""
+        """The hash: schemas are cached per registry."""
 
     def schema(self, schema_id: SchemaId) -> str:
         """The schema's text."""

@@ -9,7 +9,7 @@ from ticdc_encoder.formats.json_text import Members
 from ticdc_encoder.values import integer, integer_value, text
 
 _SHORT = 18
-"""An integer of at most so many characters fits into 64 bits."""
+"""Digits of an integer that surely fits into 64 bits."""
 
 
 class RowReader:
@@ -86,7 +86,7 @@ class RowReader:
             self._refuse(error, name, image)
 
     def _read_update(self, before: Members, after: Members) -> None:
-        """A text that both rows have is read once."""
+        """Reads a text that both rows have only once."""
         name = ""
         try:
             for name in self._texts:

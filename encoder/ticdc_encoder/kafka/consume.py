@@ -12,9 +12,9 @@ from ticdc_encoder.errors import ConfigError, TopicError
 from ticdc_encoder.kafka.records import Located
 
 _PATIENCE = 10.0
-"""Seconds."""
+"""Longest wait, in seconds."""
 _BATCH = 500
-"""Records."""
+"""Records per batch."""
 _SILENT = logging.getLogger(__name__)
 _SILENT.addHandler(logging.NullHandler())
 _SILENT.propagate = False
@@ -28,9 +28,9 @@ def records_of_topic(
     offset: int | None = None,
     follow: bool = False,
 ) -> Iterator[Located]:
-    """The records that the topic holds now, and with `follow` those that come; of one `partition`
-    from an `offset` on, where they are given. In order within each partition. `config` are
-    librdkafka's settings."""
+    """The records that the topic holds now, and with `follow` later ones; only of `partition`, and
+    from `offset` on, if given. In order within each partition. `config` are librdkafka's settings.
+    """
     failures: list[KafkaError] = []
     try:
         reader = Consumer(

@@ -14,7 +14,7 @@ from ticdc_encoder.message import Message
 __all__ = ["Delivery", "ProduceError", "ensure_topics", "produce"]
 
 _PATIENCE = 30.0
-"""Seconds."""
+"""Longest wait, in seconds."""
 _MAX_MESSAGE_BYTES = (
     "10485760"  # TiCDC's default of max-message-bytes; librdkafka's is a tenth of it
 )

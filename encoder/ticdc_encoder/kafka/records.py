@@ -1,4 +1,4 @@
-"""The Kafka records that a file holds.
+"""The Kafka records of a file.
 
 A line is one record. An object with `topic` and `partition` is a whole record: with `key` and
 `value` in base64 (null for none), or as `kcat -J` prints it, with `payload` (and `key`) as text.

@@ -67,7 +67,7 @@ _NO_EFFECT = (
 
 
 def alter_table(words: SqlWords, schema: str) -> Statement | None:
-    """What follows ALTER TABLE. None if it renames and does something else, too."""
+    """Parses the text after ALTER TABLE. None if it renames and does something else, too."""
     old = words.qualified(schema)
     if words.at("RENAME") and not any(words.at("RENAME", part) for part in _PARTS):
         words.expect("RENAME")
@@ -82,7 +82,7 @@ def alter_table(words: SqlWords, schema: str) -> Statement | None:
 
 
 def create_index(words: SqlWords, schema: str) -> Statement:
-    """What follows CREATE, up to the end."""
+    """Parses the text after CREATE, up to the end."""
     clauses = Clauses(words)
     unique = words.take("UNIQUE")
     if not unique:
@@ -99,7 +99,7 @@ def create_index(words: SqlWords, schema: str) -> Statement:
 
 
 def drop_index(words: SqlWords, schema: str) -> Statement:
-    """What follows DROP INDEX."""
+    """Parses the text after DROP INDEX."""
     exists = words.take("IF", "EXISTS")
     name = words.identifier()
     words.expect("ON")
@@ -137,7 +137,7 @@ def _actions(words: SqlWords, schema: str) -> Iterator[Action]:
 
 
 def _partition(words: SqlWords, what: str, schema: str) -> Action:
-    """What follows the words `what` and PARTITION."""
+    """Parses the text after the words `what` and PARTITION."""
     _ = words.take("IF", "EXISTS") or words.take("IF", "NOT", "EXISTS")
     words.take("NO_WRITE_TO_BINLOG")
     match what:

@@ -118,7 +118,7 @@ class Clauses:
         self.computed = False  # whether a default was an expression
 
     def table(self, schema: str, name: str, charset: Charset | None) -> Table:
-        """What the parentheses of a CREATE TABLE, and the options after them, define; `charset` is
+        """The table of the parentheses of a CREATE TABLE, and the options after them; `charset` is
         the database's."""
         self._words.expect("(")
         while True:
@@ -410,4 +410,4 @@ _ATTRIBUTES: dict[tuple[str, ...], Callable[[Clauses, Column], Column]] = {
     ("CLUSTERED",): lambda _, column: column,
     ("GLOBAL",): lambda _, column: column,
 }
-"""The first words of a column's attribute -> what reads the rest of it."""
+"""First words of a column's attribute -> the parser of its rest."""

@@ -1,4 +1,4 @@
-"""A column's type and default as SQL writes them, with what TiDB fills in."""
+"""A column's type and default as SQL writes them, completed as in TiDB."""
 
 import re
 from dataclasses import replace
@@ -50,7 +50,7 @@ OF_CHARSET = "binary attribute"
 
 
 def default_collation(charset: str) -> str:
-    """What TiDB takes for a character set alone."""
+    """TiDB's collation for a character set without one."""
     return _COLLATIONS.get(charset, f"{charset}_bin")
 
 
@@ -155,7 +155,7 @@ def _numbers(words: SqlWords) -> tuple[int, int | None]:
 
 
 def _filled_in(type_: ColumnType) -> ColumnType:
-    """With the widths that TiDB gives a type without one."""
+    """The type with the widths that TiDB adds."""
     name, length, decimals = type_.name, type_.length, type_.decimals
     if name == "bool":
         return replace(type_, name="tinyint", length=1)
@@ -186,9 +186,9 @@ def current_timestamp(words: SqlWords) -> str | None:
 
 
 def typed_default(words: SqlWords, type_: ColumnType) -> str | None:
-    """As `default_of`, of a column of that type: a number for ENUM and SET is that of their labels,
-    a text for BIT its bytes. Bits and hexadecimal digits are what the type makes of them; bytes are
-    `x'...'`, also those of a text that could be mistaken for it."""
+    """Does as `default_of` for a column of that type: a number for ENUM and SET is that of their
+    labels, a text for BIT its bytes. Bits and hexadecimal digits are converted to the type; bytes
+    are `x'...'`, also those of a text that could be mistaken for it."""
     number = words.kind() == "number" or any(map(words.at, ("TRUE", "FALSE", "-", "+")))
     text = words.kind() == "string" or words.at_introducer()
     literal = words.kind() in ("bits", "hex")

@@ -1,4 +1,4 @@
-"""A table after a DDL, and which of its columns was which before."""
+"""A table after a DDL, and its columns' names before."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -50,8 +50,8 @@ class Evolved:
 
 
 def apply(statement: Statement, table: Table) -> Table:
-    """The table's definition after a statement that alters or renames it; any other statement
-    leaves it as it is. Raises `DefinitionError` if the statement does not fit the table."""
+    """The table's definition after a statement that alters or renames it; unchanged by any other.
+    Raises `DefinitionError` if the statement does not fit the table."""
     match statement:
         case AlterTable():
             return evolve(statement, table).after

@@ -46,7 +46,7 @@ class Call:
 
 
 UTF8 = ("_UTF8MB4", "_UTF8", "_ASCII")
-"""Introducers of a text that is what it is in UTF-8."""
+"""Introducers of a text that is the same in UTF-8."""
 
 Expression = ColumnName | Number | Text | Null | Call
 
@@ -58,7 +58,7 @@ _RESERVED = ("BINARY", "COLLATE", "INTERVAL", "EXISTS", "SELECT", "ROW", "DEFAUL
 
 
 def parse_expression(text: str) -> Expression:
-    """Raises `DefinitionError` for what is not understood."""
+    """Parses an expression. Raises `DefinitionError` for unknown syntax."""
     reader = _Reader(SqlWords(text))
     expression = reader.whole()
     if not reader.words.done():

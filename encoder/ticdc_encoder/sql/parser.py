@@ -55,7 +55,7 @@ __all__ = [
 
 
 MOST_KEPT = 1 << 16
-"""Characters of a statement that is remembered once it was parsed."""
+"""Longest statement, in characters, whose parse is cached."""
 
 
 def parse_create_table(sql: str, default_schema: str) -> Table:
@@ -92,7 +92,7 @@ def _parsed(query: str, schema: str, charset: Charset | None) -> Statement:
 
 
 _known = lru_cache(maxsize=128)(_parsed)
-"""Each statement is read by the scout, by the tasks, and once it runs."""
+"""Cache: each statement is read by the scout, by the tasks, and once it runs."""
 
 
 def altered_table(query: str, schema: str) -> tuple[str, str, bool] | None:
@@ -247,7 +247,7 @@ _STATEMENTS: dict[tuple[str, ...], Parse] = {
     ("DROP", "DATABASE"): _drop_schema,
     ("DROP", "SCHEMA"): _drop_schema,
 }
-"""A statement's first words -> what parses the rest."""
+"""A statement's first words -> the parser of the rest."""
 
 _CREATED: dict[tuple[str, ...], Parse] = {
     ("VIEW",): create_view,
@@ -261,4 +261,4 @@ _CREATED: dict[tuple[str, ...], Parse] = {
     ("SPATIAL", "INDEX"): create_index,
     ("VECTOR", "INDEX"): create_index,
 }
-"""The words after CREATE -> what parses them and the rest."""
+"""The words after CREATE -> the parser of them and the rest."""

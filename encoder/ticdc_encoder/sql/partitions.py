@@ -10,7 +10,7 @@ from ticdc_encoder.sql.words import SqlWords
 
 
 def partition_by(words: SqlWords) -> Partitioning | None:
-    """What follows PARTITION BY, up to the end. None if it is not understood."""
+    """Parses the text after PARTITION BY, up to the end. None if it is not understood."""
     try:
         partitioning = _partition_by(words)
     except DefinitionError:

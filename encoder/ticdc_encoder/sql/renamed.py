@@ -18,7 +18,7 @@ _NO_SCHEMA = {"CHARACTER", "CHARSET", "COLLATE", "DEFAULT", "PLACEMENT"}
 
 @dataclass(frozen=True, slots=True)
 class _Mention:
-    """Where a name is written; `schema` is "" if it is not qualified."""
+    """Position of a name; `schema` is "" if it is not qualified."""
 
     schema: str
     table: str
@@ -78,7 +78,7 @@ class _Tokens:
         _ = self._take("IF", "NOT", "EXISTS") or self._take("IF", "EXISTS")
 
     def database(self) -> bool:
-        """Whether the statement is of a database, whose name then comes next."""
+        """Returns whether the statement is of a database, whose name then comes next."""
         is_database = self._upper(1) in ("DATABASE", "SCHEMA")
         if is_database:
             self._at = 2
@@ -120,7 +120,7 @@ class _Tokens:
             yield from self._of_clauses(first)
 
     def _kind(self) -> str:
-        """What the statement is of; its name, or that of an index, comes next."""
+        """The kind of the statement's object; its name, or an index's, comes next."""
         if self._upper() == "TRUNCATE" and self._upper(1) != "TABLE":
             self._at = 1
             return "TABLE"

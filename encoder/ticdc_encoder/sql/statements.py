@@ -57,7 +57,7 @@ class SetDefault:
 
 @dataclass(frozen=True, slots=True)
 class AddIndex:
-    """Of a primary key, too."""
+    """ADD INDEX, also of a primary key."""
 
     index: Index
     if_not_exists: bool = False
@@ -65,7 +65,7 @@ class AddIndex:
 
 @dataclass(frozen=True, slots=True)
 class DropIndex:
-    """`PRIMARY` is the primary key."""
+    """DROP INDEX; `PRIMARY` is the primary key."""
 
     name: str
     if_exists: bool = False
@@ -79,7 +79,7 @@ class RenameIndex:
 
 @dataclass(frozen=True, slots=True)
 class AddForeignKey:
-    """Without a name, TiDB numbers it."""
+    """ADD FOREIGN KEY; TiDB numbers one without a name."""
 
     key: ForeignKey
 
@@ -124,7 +124,9 @@ class ResizePartitions:
 
 @dataclass(frozen=True, slots=True)
 class EmptyPartitions:
-    """TRUNCATE and DROP PARTITION: rows go without being sent. No names mean all partitions."""
+    """TRUNCATE and DROP PARTITION: rows disappear without being sent. No names mean all
+    partitions.
+    """
 
     names: tuple[str, ...]
     drop: bool
@@ -132,7 +134,7 @@ class EmptyPartitions:
 
 @dataclass(frozen=True, slots=True)
 class ExchangePartition:
-    """Rows come and go without being sent."""
+    """EXCHANGE PARTITION: rows come and go without being sent."""
 
     name: str
     table: tuple[str, str]
@@ -141,7 +143,7 @@ class ExchangePartition:
 
 @dataclass(frozen=True, slots=True)
 class NoEffect:
-    """What concerns neither columns, nor keys, nor rows: comments, checks, TTL and so on."""
+    """Action that concerns no column, key or row: comments, checks, TTL and so on."""
 
     what: str
 

@@ -5,7 +5,7 @@ from ticdc_encoder.sql.words import SqlWords
 
 
 def create_view(words: SqlWords, schema: str) -> Statement | None:
-    """What follows CREATE. None if it creates something else."""
+    """Parses the text after CREATE. None if it creates something else."""
     or_replace = words.take("OR", "REPLACE")
     if words.take("ALGORITHM"):
         words.option()
@@ -43,7 +43,7 @@ def create_view(words: SqlWords, schema: str) -> Statement | None:
 
 
 def drop_view(words: SqlWords, schema: str) -> Statement | None:
-    """What follows DROP VIEW. None for several."""
+    """Parses the text after DROP VIEW. None for several."""
     words.take("IF", "EXISTS")
     dropped = DropView(*words.qualified(schema))
     _ = words.take("RESTRICT") or words.take("CASCADE")

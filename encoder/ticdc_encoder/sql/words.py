@@ -59,7 +59,7 @@ def escaped(sql: str) -> str:
 
 
 def restored(create: str) -> str:
-    """What TiDB's SHOW CREATE TABLE prints, as TiCDC would send it: ENUM and SET in capitals, whose
+    """The text of TiDB's SHOW CREATE TABLE, as TiCDC would send it: ENUM and SET in capitals, whose
     labels have no escapes. The rest has the same escapes in both. Raises `DefinitionError` for
     labels that TiDB shows alike: it escapes NUL, line feed and carriage return, and no backslash.
     """
@@ -197,7 +197,7 @@ class SqlWords:
         return self._sql[start:].strip().removesuffix(";").strip()
 
     def at(self, *texts: str) -> bool:
-        """Whether these words or symbols come next."""
+        """Returns whether these words or symbols come next."""
         following = self._words[self._at : self._at + len(texts)]
         return len(following) == len(texts) and all(
             word.kind in ("word", "symbol") and word.text.upper() == text
@@ -205,7 +205,7 @@ class SqlWords:
         )
 
     def take(self, *texts: str) -> bool:
-        """Pass these words if they come next."""
+        """Skips these words if they come next."""
         matches = self.at(*texts)
         self._at += len(texts) if matches else 0
         return matches
@@ -237,7 +237,7 @@ class SqlWords:
         return (first, self.identifier()) if self.take(".") else (schema, first)
 
     def at_introducer(self) -> bool:
-        """Whether a string with its character set (`_utf8mb4'x'`) comes next."""
+        """Returns whether a string with its character set (`_utf8mb4'x'`) comes next."""
         following = self._words[self._at : self._at + 2]
         return [word.kind for word in following] == ["word", "string"] and following[
             0

@@ -15,7 +15,7 @@ from ticdc_encoder.formats.format import timestamp
 from ticdc_encoder.formats.json_text import load
 
 METADATA = "metadata"
-"""The file with the checkpoint."""
+"""Name of the file with the checkpoint."""
 
 DateSeparator = Literal["none", "year", "month", "day"]
 
@@ -55,7 +55,7 @@ class Directory:
 
     @property
     def path(self) -> str:
-        """With a slash at its end."""
+        """The path, with a trailing slash."""
         if self.table_id is None:
             path = f"{self.schema}/{self.table}/{self.version}/"
         else:

@@ -1,4 +1,4 @@
-"""What at-least-once delivery may do to a changefeed's messages."""
+"""Disturbances of a changefeed's messages that at-least-once delivery allows."""
 
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -26,8 +26,9 @@ class Disturbance:
         slice_length: int = 50,
         waves: int = 3,
     ) -> None:
-        """How likely each message is sent twice, a slice that ends with it is repeated, and after
-        each mark, the last `waves` are sent again, in all partitions, marks included."""
+        """Takes the probabilities that each message is sent twice, that a slice ending with it is
+        repeated, and that after each mark the last `waves` are sent again, in all partitions, marks
+        included."""
         self.messages = 0
         self.repeated = 0
         self._random = Random(seed)

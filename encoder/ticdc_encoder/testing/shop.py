@@ -48,7 +48,7 @@ DEFINITIONS = {
 
 TABLES = {name: parse_create_table(sql, SCHEMA) for name, sql in DEFINITIONS.items()}
 BALANCE = 100_000
-"""What each account opens with."""
+"""Opening balance of each account."""
 
 _ITEMS = ("kettle", "lamp", "chair", "Gießkanne", "茶杯", "tab\there", "it's", 'say "hi"', "a\\b")
 _NOTES = (None, "", "please ring", "Straße 5\n2nd floor", "速く", "100 % {json}", "\\N")
@@ -56,7 +56,7 @@ _NOTES = (None, "", "please ring", "Straße 5\n2nd floor", "速く", "100 % {jso
 Key = tuple[Any, ...]
 ShopRow = dict[str, Any]
 Step = tuple[str, ShopRow | None, ShopRow | None]
-"""Table, row before, row after."""
+"""Table, row before and row after."""
 
 
 class Shop:
@@ -89,7 +89,7 @@ class Shop:
     # For the changefeed.
 
     def definitions(self) -> list[Ddl]:
-        """CREATE DATABASE and the CREATE TABLEs."""
+        """CREATE DATABASE and the CREATE TABLE statements."""
         create = Ddl(SCHEMA, "", f"CREATE DATABASE `{SCHEMA}`", self._next_ts(), kind=1)
         return [
             create,
@@ -100,7 +100,7 @@ class Shop:
         ]
 
     def open(self) -> Transaction:
-        """The first accounts and users, in one transaction."""
+        """The first transaction, with the first accounts and users."""
         accounts = (_account(id, BALANCE) for id in range(self._opening))
         users = (_user(id, f"user{id}@shop") for id in range(self._users))
         steps: list[Step] = [("accounts", None, row) for row in accounts]
@@ -158,7 +158,7 @@ class Shop:
     # The acts of the shop. Each returns the steps of one transaction.
 
     def _transfer(self) -> list[Step]:
-        """Two to four accounts; what some lose the others gain."""
+        """Two to four accounts: some lose what the others gain."""
         accounts = self.rows["accounts"]
         parties = self._random.sample(list(accounts), self._random.randint(2, 4))
         gains = [self._random.randint(-500, 500) for _ in parties[1:]]
@@ -304,4 +304,4 @@ _ACTS: dict[Callable[[Shop], list[Step]], int] = {
     Shop._join: 2,
     Shop._return: 3,
 }
-"""How often each happens, in percent."""
+"""Frequency of each act, in percent."""

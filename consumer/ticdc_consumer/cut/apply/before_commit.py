@@ -1,4 +1,4 @@
-"""What a program does in the transaction of each cut, beside its rows and its position."""
+"""The program's own work in the transaction of each cut, next to its rows and position."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -56,7 +56,7 @@ BeforeCommit = Callable[[UncommittedCut], None]
 
 
 class RaisedInCut(Exception):
-    """Carries what a program raised past those who take an error for one of the cut's own."""
+    """Carries a program's exception past handlers that would take it for one of the cut's own."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(error)
@@ -64,11 +64,11 @@ class RaisedInCut(Exception):
 
 
 def call(before_commit: BeforeCommit, cut: UncommittedCut, target: Target) -> None:
-    """Raises `RaisedInCut` with what it raises, but `Retry` for what the target refused for a
-    passing reason: the cut is tried again then, and the program called again."""
+    """Calls the program. Raises `RaisedInCut` with its exception, but `Retry` for a passing refusal
+    of the target: the cut is then tried again, and the program called again."""
     try:
         before_commit(cut)
-    except Exception as error:  # of any kind: it is the program's, and rolls the cut back
+    except Exception as error:  # of any kind: it belongs to the program, and rolls the cut back
         translated = target.translate(error)
         if isinstance(translated, Retry):
             raise translated from error
@@ -94,7 +94,7 @@ def require_intact(store: Store, new: Checkpoint) -> None:
 
 @contextmanager
 def as_raised() -> Iterator[None]:
-    """Raises what the program raised inside, in place of what carries it."""
+    """Raises the program's own exception in place of its carrier."""
     try:
         yield
     except RaisedInCut as raised:

@@ -1,4 +1,4 @@
-"""What a cut did to the rows of each table."""
+"""Counts of a cut's changes to the rows of each table."""
 
 from dataclasses import dataclass, field
 
@@ -7,9 +7,9 @@ from ticdc_consumer.targets.layout import Layout
 
 @dataclass(slots=True)
 class Counts:
-    """The rows of one table: deleted, written, and cleared away because the table had drifted and
-    they were in the way. `missing` rows of a table without a key were to be deleted, but the table
-    did not have them."""
+    """Counts for one table: rows deleted, written, and cleared because the table had drifted and
+    they were in the way. `missing` counts rows to delete that a table without a key did not have.
+    """
 
     deleted: int = 0
     upserted: int = 0
@@ -25,7 +25,7 @@ class Counts:
 
 @dataclass(slots=True)
 class Applied:
-    """What was committed, by upstream `schema.table`."""
+    """The counts of a commit, by upstream `schema.table`."""
 
     tables: dict[str, Counts] = field(default_factory=dict)
 
@@ -33,7 +33,7 @@ class Applied:
         return self.tables.setdefault(layout.name, Counts())
 
     def rows(self) -> int:
-        """Rows deleted and written so far; any thread may ask."""
+        """Returns the rows deleted and written so far. Thread-safe."""
         return sum(counts.deleted + counts.upserted for counts in list(self.tables.values()))
 
     def add(self, other: "Applied") -> None:

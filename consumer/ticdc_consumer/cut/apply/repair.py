@@ -1,4 +1,4 @@
-"""The rows of a request, in the transaction of a cut."""
+"""The rows of a repair request, in the transaction of a cut."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,8 +14,9 @@ from ticdc_consumer.targets.target import Target
 
 @dataclass(frozen=True, slots=True)
 class RepairedTable:
-    """All `keys` are deleted, and `rows` written: payloads, see `targets.layout`. A key may be
-    there in the upstream's notation as well as in that of the `asked` ones."""
+    """A table's repair: all `keys` are deleted, and `rows` written; both are payloads, see
+    `targets.layout`. A key may occur both in the upstream's notation and in that of the `asked`
+    keys."""
 
     layout: Layout
     asked: int
@@ -25,8 +26,8 @@ class RepairedTable:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """What a request brings to a cut, as the upstream has it where the cut ends. `reason`: what is
-    left out, and why; or, if it is `put_off`, why nothing can be done at this cut."""
+    """The rows that a request adds to a cut, as of the cut's end upstream. `reason` names what is
+    left out, and why; if `put_off`, why nothing can be done at this cut."""
 
     number: int
     tables: Sequence[RepairedTable] = ()
@@ -38,18 +39,18 @@ class Repair:
         return sum(table.asked for table in self.tables)
 
     def refused(self, reason: str) -> "Repair":
-        """The same request, which is left as it is."""
+        """Returns the same request, left undone."""
         return replace(self, tables=(), reason=reason, put_off=True)
 
     def delete(self, target: Target) -> None:
-        """Makes room for the cut's rows, and then for its own."""
+        """Makes room for the cut's rows, and for the repair's own."""
         for table, keys in self._pieces("keys"):
             target.delete(table.layout, keys)
         failpoints.hit("repair-deleted")
 
     def write(self, target: Target, requests: RepairRequests, resolved_ts: int) -> None:
-        """After the rows of the cut that ends at `resolved_ts`; notes what was done. What another
-        row holds of a unique key is drift, whose row goes."""
+        """Writes after the rows of the cut that ends at `resolved_ts`, and notes the result.
+        Another row that holds one of the unique keys is drift and is deleted."""
         self.delete(target)
         for table, rows in self._pieces("rows"):
             target.insert(table.layout, rows, "overwrite")

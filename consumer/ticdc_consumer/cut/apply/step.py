@@ -1,4 +1,4 @@
-"""One step of the target, from a checkpoint to the next."""
+"""One step of the target, from one checkpoint to the next."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,12 +14,11 @@ from ticdc_consumer.targets.layout import Layout, TableName
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """From which checkpoint to which. `entries` are the DDL of the cut, `seen` the
-    tables whose columns, as rows showed them, are news for the ledger, `declared` those whose
-    definition the upstream was asked for; `newcomers` those that it
-    does not know yet; `waiting` counts the rows of each table that is quarantined, which may be
-    none. `copies` are those that are loaded beside those in use (`ddl.beside`), `repair` rows that
-    are put right beside those of the cut, `before_commit` what a program does with them."""
+    """The old and new checkpoint, and the work between them. `entries` are the cut's DDL; `seen`
+    the tables whose columns, as rows showed them, the ledger lacks; `declared` those whose
+    definition the upstream gave; `newcomers` those unknown to the ledger. `waiting` counts the rows
+    of each quarantined table, 0 included. `copies` are tables loaded next to those in use
+    (`ddl.beside`), `repair` rows repaired with the cut, `before_commit` the program's own work."""
 
     old: Checkpoint
     new: Checkpoint
@@ -33,13 +32,12 @@ class Step:
     before_commit: BeforeCommit | None = None
 
     def with_copy(self, layout: Layout) -> tuple[Layout, ...]:
-        """The table of a layout, and the one that is loaded beside it."""
+        """Returns the layout's table, and its copy that is being loaded."""
         copy = self.copies.get((layout.schema, layout.table))
         return (layout,) if copy is None else (layout, replace(layout, relation=copy))
 
     def record_tables(self, ledger: Ledger) -> None:
-        """What the rows, or the upstream, show of their tables; inside the transaction of the
-        rows."""
+        """Records the tables as rows or the upstream show them, inside the rows' transaction."""
         if self.declared:
             ledger.define_all(self.declared, "declared")
         if self.seen:

@@ -1,4 +1,4 @@
-"""A cut that was read -> the target: its rows, its DDL, a repair, tables that are loaded beside."""
+"""Applies a cut that was read: its rows, its DDL, a repair, and copies being loaded."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -36,44 +36,45 @@ from ticdc_consumer.targets.staging import Unneeded, drop_left
 from ticdc_consumer.targets.target import Target
 
 ReadRepair = Callable[[Settings, Store, RepairRequest, int], Repair]
-"""Reads the rows of a request as the upstream has them where a cut ends, at that resolved ts."""
+"""Reads the rows of a request as of a cut's end upstream, at that resolved ts."""
 
 
 class Applier(Protocol):
-    """What is done with a cut that was read: it is applied, or what it would do is recorded."""
+    """Handles a cut that was read: applies it, or records what that would do."""
 
     @property
     def ledger(self) -> Ledger: ...
 
     @property
     def reads_ahead(self) -> bool:
-        """Whether the next cut may be read before this one is applied."""
+        """Returns whether the next cut may be read before this one is applied."""
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """Patterns of tables whose rows are not to be read."""
+        """Patterns of tables whose rows are not read."""
 
     def recover(self) -> None:
-        """After a `Retry`: replaces the session if it is gone. Raises `Fenced`, `Retry`."""
+        """Replaces the session after a `Retry`, if it is lost. Raises `Fenced`, `Retry`."""
 
     def run_pending(self) -> None:
-        """Does what the ledger holds as pending. Raises `Stop`."""
+        """Runs what the ledger holds as pending. Raises `Stop`."""
 
     def tend(self) -> bool:
-        """Between two cuts: sees to tables that are loaded beside those in use. Whether rows go
-        elsewhere now, so that a cut that was read before is of no use. Raises `Stop`."""
+        """Tends, between two cuts, the copies being loaded. Returns whether rows now go elsewhere,
+        so that a cut read earlier is useless. Raises `Stop`."""
 
     def holds(self, seen: Ddl) -> bool:
-        """Whether a DDL has to wait until a table is loaded; any thread may ask."""
+        """Returns whether a DDL has to wait until a table is loaded. Thread-safe."""
 
     def apply(self, step: Step, gathered: Gathered) -> Applied:
-        """Does the rows of a cut, and its DDL as far as they are part of its transaction."""
+        """Applies the rows of a cut, and its DDL as far as they are part of its transaction."""
 
     def purge(self, resolved_ts: int) -> None:
-        """Drops the tables that were dropped upstream and kept, and whose time is over."""
+        """Drops the kept copies of dropped tables whose time is over."""
 
     def set_aside(self, name: TableName, state: Checkpoint, error: Stop) -> None:
-        """Sets a table aside for what `error` says, at `state`. Raises `error` if it may not be."""
+        """Quarantines a table for the reason in `error`, at `state`. Raises `error` if not
+        allowed."""
 
 
 class ToTarget:
@@ -93,7 +94,7 @@ class ToTarget:
         read_repair: ReadRepair | None = None,
     ) -> None:
         """Staging tables that are `unneeded` are dropped after each cut; `before_commit` is called
-        in the transaction of each. Without `read_repair` requests for repairs wait."""
+        in the transaction of each. Without `read_repair`, repair requests wait."""
         self._before_commit = before_commit
         self._read_repair = read_repair
         self._options = options
@@ -135,7 +136,7 @@ class ToTarget:
         return applied
 
     def _report(self, number: int) -> None:
-        """What became of a repair. Its cut is committed, and may not be tried again."""
+        """Reports the result of a repair. Its cut is committed, and must not be tried again."""
         store = self._store
 
         def look() -> None:
@@ -144,7 +145,8 @@ class ToTarget:
         until_known(store, self._options.retries, look, happened=lambda: False)
 
     def _repair(self, step: Step) -> Repair | None:
-        """What a request that waits brings to the cut. A DDL of the cut may change the tables."""
+        """Returns the rows that a waiting request adds to the cut. A DDL of the cut may change the
+        tables."""
         store = self._store
         if self._read_repair is None or not store.monitor.repair_waits or step.entries:
             return None
@@ -188,7 +190,8 @@ class ToTarget:
         drop_left(store.target, store.changefeed)
 
     def _bond_of(self, name: TableName) -> str:
-        """Why the table cannot be quarantined. The session may have ended with the refused cut."""
+        """Returns why the table cannot be quarantined. The session may have ended with the refused
+        cut."""
         bond = ""
 
         def look() -> None:
@@ -218,7 +221,7 @@ class ToTarget:
 
 @contextmanager
 def _upstream_table(options: Settings, name: TableName, snapshot_ts: int) -> Iterator[Snapshot]:
-    """A table of `[source] upstream`; its driver is needed for nothing else."""
+    """Opens a table of `[source] upstream`; only this needs its driver."""
     try:
         from ticdc_consumer.upstream.as_of import table_as_of
     except ModuleNotFoundError as error:

@@ -30,9 +30,9 @@ def apply(
 ) -> Applied:
     """Moves the tables and the checkpoint one step, both or neither.
 
-    Transactional DDL runs here, too; what cannot run, and everything elsewhere, is pending
-    afterwards: see `ddl.run.run_pending`. Raises `ddl.run.Unshared`. A repair that the target
-    refuses is left out, and put off.
+    Transactional DDL runs here, too; DDL that cannot, and all DDL elsewhere, is pending afterwards:
+    see `ddl.run.run_pending`. Raises `ddl.run.Unshared`. A repair that the target refuses is left
+    out and postponed.
     """
     try:
         return _apply(context, store, step, change, options)
@@ -82,7 +82,8 @@ def _apply(
 
 
 def _call(step: Step, applied: Applied, store: Store, target: Target) -> None:
-    """The program's part, after ours: whatever it does, rows and checkpoint stay together."""
+    """Calls the program after our own writes: whatever it does, rows and checkpoint stay
+    together."""
     if step.before_commit is None:
         return
     cut = UncommittedCut(step.old.resolved_ts, step.new.resolved_ts, dict(applied.tables), target)
@@ -93,9 +94,9 @@ def _call(step: Step, applied: Applied, store: Store, target: Target) -> None:
 def _write(
     target: Target, change: NetChange, options: Settings, applied: Applied, step: Step
 ) -> None:
-    """All deletes, over all tables, then all rows: the final rows satisfy every unique key among
-    themselves, so only a stale row of the same cut can be in their way. The same to copies, of
-    which nothing is counted: they hold a part of the upstream's rows, and no others."""
+    """Deletes over all tables first, then writes all rows: the final rows satisfy every unique key
+    among themselves, so only a stale row of the same cut can be in their way. Copies get the same
+    but are not counted: they hold only a part of the upstream's rows."""
     for table, keys in change.deletes():
         failpoints.hit("delete-rows")
         layout, *copies = step.with_copy(change.layouts[table])
@@ -129,7 +130,7 @@ def _write(
 
 @contextmanager
 def _writing(target: Target, layout: Layout) -> Iterator[None]:
-    """What is raised inside is about this table, and says how to go on."""
+    """Ties errors raised inside to this table, with advice."""
     with about((layout.schema, layout.table)):
         try:
             with target.errors(layout):
@@ -152,9 +153,9 @@ _ALTER = (
 
 
 def _complete(target: Target, change: NetChange) -> None:
-    """Leaves in the staging tables what is of the net change, and raises `StagedRowsLost` unless
-    they have all of that. A server that restarts may lose their rows, but not without this session:
-    what is there now is there in the transaction that follows."""
+    """Removes superseded rows from the staging tables, and raises `StagedRowsLost` unless they hold
+    all of the net change. A server that restarts may lose their rows, but only with this session:
+    rows present now are present in the transaction that follows."""
     if not change.staged:
         return
     failpoints.hit("stages-complete")
@@ -190,11 +191,11 @@ def apply_groups(
     groups: Iterable[tuple[int, NetChange]],
     options: Settings,
 ) -> Applied:
-    """The same step in one transaction per commit_ts, `groups` in ascending order.
+    """Applies the same step in one transaction per commit_ts, `groups` in ascending order.
 
-    Each but the last ends at its commit_ts + 1, with the offsets that the cut started from; the
-    last, there also without groups, writes `new` and the DDL. A group is applied after the next
-    one was taken from the iterator.
+    Each but the last ends at its commit_ts + 1, with the offsets from which the cut started; the
+    last, also without groups, writes `new` and the DDL. A group is applied after the next one is
+    taken from the iterator.
     """
     applied = Applied()
     old, new = step.old, step.new
@@ -220,7 +221,8 @@ def apply_groups(
 
 
 def _started(old: Checkpoint, new: Checkpoint) -> Checkpoint:
-    """Where the cut began, proven by its own mark: partitions that joined it begin at 0."""
+    """Returns the start of the cut, proven by its own mark: partitions that joined it begin at
+    0."""
     positions = {
         topic_partition: old.positions.get(
             topic_partition, replace(position, restart_offset=0, mark_offset=None, mark_crc=None)

@@ -1,2 +1,2 @@
-"""What a task does, in a Spark worker or, for a small cut, in the driver: a record becomes a
-change, a change becomes facts."""
+"""The work of a task, in a Spark worker or, for a small cut, in the driver: record -> change ->
+facts."""

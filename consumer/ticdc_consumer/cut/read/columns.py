@@ -12,7 +12,7 @@ from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets.layout import Layout
 
 Key = bytes | tuple[bytes, ...]
-"""The canonical values of a key's columns, text as UTF-8; of a single column the value itself."""
+"""The canonical values of a key's columns, text as UTF-8; for a single column, its value only."""
 
 
 class Columns:
@@ -31,7 +31,7 @@ class Columns:
         self._single = len(self._key) == 1
 
     def keys(self, change: RowChange) -> tuple[Key | None, Key | None]:
-        """The keys that are absent and present as of the change, in this order."""
+        """Returns the keys that are absent and present after the change, in this order."""
         after = None if change.after is None else self._key_of(change.after, change.after)
         if change.before is None:
             return None, after
@@ -62,8 +62,8 @@ class Columns:
         )
 
     def key_arrays(self, keys: Sequence[Key]) -> list[pa.Array]:
-        """Canonical arrays in the order of the layout's key, TIMESTAMP in UTC. Raises WireError for
-        text that is not UTF-8."""
+        """Returns canonical arrays in the order of the layout's key, TIMESTAMP in UTC. Raises
+        WireError for text that is not UTF-8."""
         columns: Iterable[Sequence[bytes]] = [keys] if self._single else zip(*keys, strict=True)  # type: ignore[list-item]
         arrays = []
         for position, parts in zip(self._key, columns, strict=True):
@@ -76,8 +76,8 @@ class Columns:
         return arrays
 
     def arrays(self, rows: Sequence[Row]) -> list[pa.Array]:
-        """Canonical arrays, one per source column, TIMESTAMP as it came. Raises WireError for a row
-        that lacks a column."""
+        """Returns canonical arrays, one per source column, TIMESTAMP as it came. Raises WireError
+        for a row that lacks a column."""
         arrays = []
         for position, name in enumerate(self._names):
             canonical = self._canonical[position]
@@ -89,7 +89,8 @@ class Columns:
         return arrays
 
     def row(self, image: Row, rest: Row) -> tuple[str | bytes | None, ...]:
-        """The canonical values of all columns; what `image` leaves out is as in `rest`."""
+        """Returns the canonical values of all columns, with those that `image` leaves out from
+        `rest`."""
         try:
             return tuple(
                 [
@@ -103,7 +104,7 @@ class Columns:
             ) from None
 
     def arrays_of(self, rows: Sequence[tuple[str | bytes | None, ...]]) -> list[pa.Array]:
-        """Canonical arrays, one per source column, of rows that `row` returned."""
+        """Returns canonical arrays, one per source column, of rows that `row` returned."""
         return [self._array(i, values) for i, values in enumerate(zip(*rows, strict=True))]
 
     def _array(self, position: int, values: Sequence[str | bytes | None]) -> pa.Array:
@@ -113,7 +114,7 @@ class Columns:
             raise WireError(f"{self._where(position)}: text that is not UTF-8") from None
 
     def in_utc(self, arrays: Sequence[pa.Array]) -> list[pa.Array]:
-        """The arrays of all source columns with TIMESTAMP in UTC. Raises `Stop`."""
+        """Returns the arrays of all source columns with TIMESTAMP in UTC. Raises `Stop`."""
         converted = list(arrays)
         for position in self._zoned:
             converted[position] = self._zone.to_utc(converted[position], self._where(position))

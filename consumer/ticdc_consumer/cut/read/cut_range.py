@@ -1,4 +1,4 @@
-"""Which commit_ts a task reads."""
+"""The range of commit_ts that a task reads."""
 
 from collections import Counter
 
@@ -21,9 +21,9 @@ class CutRange:
     def holds(
         self, progress: PartitionProgress, number: int, commit_ts: int, offset: int, time: int
     ) -> bool:
-        """Whether the cut has this commit_ts, of a record at `offset` with Kafka's timestamp
-        `time`. A record above keeps the restart offset at or below its own; one below is a replay.
-        Raises `Stop` for a replay that no earlier cut can have read."""
+        """Returns whether the cut has this commit_ts, of a record at `offset` with Kafka's
+        timestamp `time`. A record above keeps the restart offset at or below its own; one below is
+        a replay. Raises `Stop` for a replay that no earlier cut can have read."""
         if commit_ts >= self.end:
             progress.keep(offset)
             return False

@@ -1,6 +1,6 @@
-"""Row changes -> facts: which key is absent, and which row a key holds, as of a commit_ts.
+"""Row changes -> facts: the absent key, or the row that a key holds, as of a commit_ts.
 
-A fact's worth is (commit_ts, present). The greatest fact of a key counts, and that rule is
+Facts are ordered by (commit_ts, present). The greatest fact of a key counts; this rule gives
 deduplication, transaction order and DELETE before INSERT at once. The maximum is associative, so it
 is taken as early as possible: here, inside the task that reads.
 """
@@ -37,29 +37,31 @@ SCHEMA = pa.schema(
     ]
 )
 """`table` numbers the job's layouts, `place` its partitions; REPORT in `table` marks a task's
-report, whose JSON is in `row`. `row` is null if the fact is an absence. commit_ts fits into 63
-bits, because nothing from the far future is believed.
+report, whose JSON is in `row`. `row` is null for an absence. commit_ts fits into 63 bits, because
+nothing from the far future is believed.
 
-For a table without a key (`Layout.key` is empty) a fact is how many more equal rows there are:
-`key` is the whole row, `offset` that number, below 0 if they are fewer, and `present` whether it
-is above. `row` is TiKV's key if the wire has it, else null; `place` means nothing."""
+For a table without a key (`Layout.key` is empty) a fact counts additional equal rows: `key` is the
+whole row, `offset` the count, below 0 for fewer rows, and `present` whether it is above 0. `row` is
+TiKV's key if the wire has it, else null; `place` means nothing.
+"""
 
 REPORT = -1
 
 Body = bytes | Row | None
-"""What a key holds: a row as decoded, or the piece of a message that a fast reader will parse."""
+"""The content of a key: a decoded row, or the piece of a message that a fast reader will parse."""
 
 Objects = np.ndarray[tuple[int], np.dtype[np.object_]]
 
 Slot = tuple[tuple[str | bytes | None, ...], int, bytes | None, int]
 Rows = dict[Slot, int]
-"""For a table without a key: (canonical row, commit_ts, TiKV's key, sign) -> how many more. Without
-TiKV's key both signs count together, and without `steps` all commit_ts: the two are 0 then."""
+"""Counts for tables without a key: (canonical row, commit_ts, TiKV's key, sign) -> additional rows.
+Without TiKV's key both signs count together, and without `steps` all commit_ts: the two are 0 then.
+"""
 
 
 class FastRows(NamedTuple):
-    """Changes of one table as a fast reader reads them, a column each: the keys that are present,
-    the pieces that hold their rows, and the keys that are absent. None where no change has any."""
+    """Changes of one table from a fast reader, by column: the present keys, the pieces with their
+    rows, and the absent keys. None where no change has any."""
 
     table: int
     commit_ts: Sequence[int]
@@ -68,7 +70,7 @@ class FastRows(NamedTuple):
     absent: Sequence[Key] | None
 
     def chosen(self, chosen: Sequence[bool]) -> "FastRows":
-        """Those of the changes."""
+        """Returns the chosen changes."""
         _, commit_ts, present, bodies, absent = self
         return FastRows(
             self.table,
@@ -80,20 +82,21 @@ class FastRows(NamedTuple):
 
 
 Parse = Callable[[Layout, Sequence[bytes]], Sequence[pa.Array]]
-"""A fast reader's pieces -> canonical arrays in the order of the layout's source columns."""
+"""Converts a fast reader's pieces to canonical arrays in the order of the layout's source
+columns."""
 
 
 Fact = tuple[int, bool, int, int, Body]
-"""commit_ts, whether the key is present, the number of the partition, the offset, the body. Its
-first two are its worth. A plain tuple, since one is made for every change."""
+"""commit_ts, whether the key is present, the partition's number, the offset, the body. Facts are
+ordered by the first two. A plain tuple, since one is made for every change."""
 
 _commit_ts = itemgetter(0)
 
 
 @dataclass(slots=True)
 class FactCounts:
-    """Counts by table number; `facts` are those inside the cut, before folding, and `sent` is how
-    many were flushed, of all tables."""
+    """Counts by table number; `facts` counts those inside the cut, before folding, and `sent` those
+    flushed, of all tables."""
 
     facts: Counter[int] = field(default_factory=Counter)
     duplicates: Counter[int] = field(default_factory=Counter)
@@ -111,8 +114,8 @@ class Conflict(Stop):
 
 
 class Fold:
-    """The maximum over the facts of one task, flushed at a budget. Nothing is made for a table
-    before its first fact.
+    """The maximum over the facts of one task, flushed at a budget. A table uses no memory before
+    its first fact.
 
     With `steps` every commit_ts is kept apart (`apply = "transactions"`).
     """
@@ -138,8 +141,7 @@ class Fold:
     def add_change(
         self, table: int, change: RowChange, partition: int, offset: int, size: int
     ) -> None:
-        """Adds the facts of one decoded change. `size` is about the bytes that they take. Raises
-        `Conflict`."""
+        """Adds the facts of one decoded change. `size` is about their bytes. Raises `Conflict`."""
         columns = self._columns(table)
         if not self._sent[table].key:
             self._add_rows(table, change, size)
@@ -152,7 +154,7 @@ class Fold:
             self.add(table, before, (change.commit_ts, False, partition, offset, None), 64)
 
     def _add_rows(self, table: int, change: RowChange, size: int) -> None:
-        """One row less, one row more. Only TiKV's key shows that a change is a copy."""
+        """Counts one row less, one row more. Only TiKV's key shows that a change is a copy."""
         columns, rows = self._columns(table), self._rows[table]
         for sign, image in ((-1, change.before), (1, change.after)):
             if image is None:
@@ -171,8 +173,8 @@ class Fold:
                 self.counts.duplicates[table] += 1
 
     def add_many(self, rows: FastRows, offsets: Sequence[int], partition: int, size: int) -> None:
-        """Adds the facts of changes as a fast reader reads them, each with its offset. `size` is
-        about the bytes that one of them takes. Raises `Conflict`."""
+        """Adds the facts of a fast reader's changes, each with its offset. `size` is about the
+        bytes of one change. Raises `Conflict`."""
         table, commit_ts, present, bodies, absent = rows
         if present is not None and bodies is not None:
             presences = zip(commit_ts, repeat(True), repeat(partition), offsets, bodies)
@@ -192,7 +194,7 @@ class Fold:
         if self._steps:
             slots = [*zip(keys, map(_commit_ts, added), strict=True)]
         before = len(facts)
-        # Without a step of Python for a key that is new: this is done for every change.
+        # No Python step for a new key: this runs for every change.
         others = map(is_not, map(facts.setdefault, slots, added), added)
         for slot, fact in [*compress(zip(slots, added, strict=True), others)]:
             known = facts[slot]
@@ -206,9 +208,9 @@ class Fold:
         self.bytes += size * (len(facts) - before)
 
     def flush(self) -> Iterator[pa.RecordBatch]:
-        """The facts that remain, encoded for the target, a batch per table; forgets them. Present
-        facts come first, both kinds in the order of their keys, so that the target's pages stay
-        together."""
+        """Yields and forgets the remaining facts, encoded for the target, a batch per table.
+        Present facts come first, both kinds in the order of their keys, so that the target's pages
+        stay together."""
         for number, facts in self._facts.items():
             if facts:
                 self.counts.sent += len(facts)
@@ -262,7 +264,7 @@ class Fold:
         )
 
     def _encoded(self, number: int, bodies: Objects) -> pa.BinaryArray:
-        """The rows for the target, in the order of the bodies, pieces or decoded ones."""
+        """Returns the rows for the target, in the order of the bodies, pieces or decoded ones."""
         layout, columns = self._layouts[number], self._columns(number)
         encode_rows, _ = encoders(layout.dialect)
 
@@ -336,12 +338,12 @@ class Fold:
 
 
 def _of_objects(values: Sequence[object]) -> Objects:
-    """An array of these objects, whatever they hold."""
+    """Returns an array of these objects, whatever they hold."""
     return np.fromiter(values, np.object_, len(values))
 
 
 def _with_shard(layout: Layout, arrays: Sequence[pa.Array]) -> list[pa.Array]:
-    """The arrays of what was sent, and that of the shard's column."""
+    """Returns the sent arrays and that of the shard's column."""
     if layout.shard is None:
         return list(arrays)
     return [*arrays, pa.repeat(pa.scalar(layout.shard, pa.string()), len(arrays[0]))]

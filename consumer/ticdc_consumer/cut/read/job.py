@@ -1,4 +1,4 @@
-"""What the tasks that read a cut are given."""
+"""The input of the tasks that read a cut."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ from ticdc_consumer.targets.staging import StagingJob
 
 @dataclass(frozen=True, slots=True)
 class ReadJob:
-    """What all tasks of one cut need; pickled to those of Spark.
+    """The input of all tasks of one cut, pickled for Spark's.
 
     The cut is [`begin`, `end`) of commit_ts; no commit_ts above `latest` is believed. Each of the
-    `partitions` is read to its offset in `ends`, at most. Those in `joined` are new since the last
+    `partitions` is read at most to its offset in `ends`. Those in `joined` are new since the last
     cut, which was proven at `proof_time`, Kafka's time in ms.
     """
 
@@ -35,15 +35,15 @@ class ReadJob:
     layouts: Sequence[Layout]
     shapes: TableShapes
     most_bytes: int
-    """Bytes of encoded facts that one task may send before it calls the cut too large; 0: any
-    number. Each has the whole budget: a hot partition needs it, and cuts are chosen to fit. What
-    all send together is bounded by Spark's `spark.driver.maxResultSize`."""
+    """Bytes of encoded facts that one task may send before it calls the cut too large; 0:
+    unlimited. Each task has the whole budget: a hot partition needs it, and cuts are chosen to fit.
+    Spark's `spark.driver.maxResultSize` bounds the sum over all tasks."""
     staging: StagingJob | None = None
-    """How tasks send rows to the target themselves; None if the driver does."""
+    """The means of tasks to send rows to the target themselves; None if the driver does."""
     schemas: tuple[Table, ...] = ()
-    """Those by which rows of Simple are read."""
+    """The schemas for reading Simple's rows."""
     joining: tuple[str, ...] = ()
-    """Rules of a filter that lets more tables pass, from the cut's end on: theirs are rows of a
+    """Rules of a filter that lets more tables pass from the cut's end on: their rows belong to a
     later cut."""
     set_aside: frozenset[TableName] = frozenset()
-    """Tables whose rows are not read, but counted."""
+    """Tables whose rows are counted but not read."""

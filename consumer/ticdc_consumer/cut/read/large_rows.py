@@ -1,7 +1,7 @@
-"""Rows that TiCDC made smaller than they are, completed inside Spark's tasks.
+"""Rows that TiCDC sent incomplete, completed inside Spark's tasks.
 
-A claim check is read from the storage that the configuration names. A row of which only the handle
-key was sent is read from the upstream as of its commit_ts: exactly what it was then.
+A claim check is read from the configured storage. A row sent as its handle key only is read from
+the upstream as of its commit_ts: exactly what it was then.
 """
 
 from collections import defaultdict
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 def claim_checks(options: ReadSettings) -> ClaimCheckStorage | None:
-    """The storage of `[source] claim_check`."""
+    """Returns the storage of `[source] claim_check`."""
     if options.claim_check_url is None:
         return None
     return ClaimCheckStorage(
@@ -41,7 +41,7 @@ def claim_checks(options: ReadSettings) -> ClaimCheckStorage | None:
 
 
 class LargeRows(Generic[T]):
-    """Redeems claim checks at once; completes in batches the other rows, each with a `T`."""
+    """Redeems claim checks at once; completes the other rows in batches, each with a `T`."""
 
     def __init__(self, options: ReadSettings, decode: RecordDecoder) -> None:
         self._options = options
@@ -56,9 +56,8 @@ class LargeRows(Generic[T]):
             self._snapshots = None
 
     def redeem(self, change: RowChange) -> RowChange:
-        """The whole change. Raises `Stop` where no storage is configured or it does not have the
-        file, `ClaimCheckAway` where the storage cannot be read, and what `claim_check.redeem`
-        raises."""
+        """Returns the whole change. Raises `Stop` if no storage is configured or it lacks the file,
+        `ClaimCheckAway` if the storage cannot be read, and what `claim_check.redeem` raises."""
         if self._storage is None:
             raise Stop(
                 f"{_name(change)}: a large row is in a claim check: set [source] claim_check to "
@@ -71,8 +70,8 @@ class LargeRows(Generic[T]):
             raise (Stop if missing else ClaimCheckAway)(f"{_name(change)}: {error}") from None
 
     def hold(self, change: RowChange, companion: T) -> None:
-        """Keeps a change of which only the handle key is known for `completed`. Raises `Stop` if
-        no upstream is configured."""
+        """Holds a change that has only its handle key for `completed`. Raises `Stop` if no upstream
+        is configured."""
         if self._options.upstream_url is None:
             raise Stop(
                 f"{_name(change)}: only the handle key of a large row was sent: set [source] "
@@ -81,8 +80,8 @@ class LargeRows(Generic[T]):
         self._waiting.append((change, companion))
 
     def completed(self) -> Iterator[list[tuple[RowChange, T]]]:
-        """The changes that were held, completed, those of one statement of the upstream at a time.
-        Raises what `Snapshots` raises, and `Stop` for a row that the upstream does not have."""
+        """Yields the held changes, completed, in batches of one upstream statement each. Raises
+        what `Snapshots` raises, and `Stop` for a row that the upstream does not have."""
         groups: dict[tuple[str, str, int], list[tuple[RowChange, T]]] = defaultdict(list)
         for change, companion in self._waiting:
             version = change.table.schema, change.table.name, change.commit_ts
@@ -112,7 +111,7 @@ class LargeRows(Generic[T]):
         if self._snapshots is None:
             assert self._options.upstream_url is not None
             try:
-                # Its database driver is needed only here.
+                # Only this needs its database driver.
                 from ticdc_consumer.cut.read.upstream import Snapshots
             except ModuleNotFoundError as error:
                 raise Usage(
@@ -123,7 +122,7 @@ class LargeRows(Generic[T]):
         return self._snapshots
 
     def _parameters(self, change: RowChange) -> Row:
-        """The key as the upstream, whose session is in UTC, expects it. Raises `Stop`."""
+        """Returns the key as the upstream, whose session is in UTC, expects it. Raises `Stop`."""
         utc = utc_time(zone_of_rows(self._options))
         types = {column.name: column.type.name for column in change.table.columns}
         try:
@@ -137,7 +136,7 @@ class LargeRows(Generic[T]):
     def _sent(
         self, table: Table, rows: Iterable[Row], like: tuple[RowChange, T]
     ) -> Iterator[RowChange]:
-        """The rows as TiCDC would have sent them: with the columns and the types of the wire."""
+        """Yields the rows as TiCDC would have sent them: with the columns and types of the wire."""
         protocol = protocol_of(self._options)
         assert protocol.format is not None
         of_format = without_limits(protocol.format_options(self._options))
@@ -158,12 +157,12 @@ Key = tuple[tuple[str, Value], ...]
 
 
 def _key(change: RowChange) -> Key:
-    """By name: Simple's Avro has columns in any order."""
+    """Returns the key by name: Simple's Avro has columns in any order."""
     return tuple(sorted((change.after or {}).items()))
 
 
 def _key_of(keys: Iterable[Key], row: Row | None) -> Key:
-    """The columns of a whole row that the keys have."""
+    """Returns the keys' columns of a whole row."""
     names = [name for name, _ in next(iter(keys))]
     return tuple((name, (row or {})[name]) for name in names)
 

@@ -1,4 +1,4 @@
-"""How far a partition was read, and where the next cut must read it from."""
+"""Progress in a partition, and the offset from which the next cut must read it."""
 
 from dataclasses import dataclass
 
@@ -8,13 +8,13 @@ from ticdc_consumer.source.marks import TopicPartition
 def restart_offset(
     end: int | None, stopped_at: int | None, stopped_above: bool, least_later: int | None
 ) -> int | None:
-    """Where the next cut must read a partition from.
+    """Returns the offset from which the next cut must read a partition.
 
     `stopped_at` is the offset of the mark that ended the read and `stopped_above` whether it is
     greater than the cut's end (it will be needed again); `least_later` is the least offset of a row
-    or DDL that belongs to a later cut. A partition read without a mark goes on from its listed
-    end. Of a part that another task goes on from, `end` is None, and so is the result if all of
-    it is done with: the least of all parts' counts.
+    or DDL that belongs to a later cut. A partition read without a mark restarts at its listed end.
+    For a part that another task continues, `end` is None, and so is the result if the part is
+    finished: the least of all parts' results counts.
     """
     rest = end if stopped_at is None else stopped_at if stopped_above else stopped_at + 1
     known = [offset for offset in (rest, least_later) if offset is not None]
@@ -23,9 +23,9 @@ def restart_offset(
 
 @dataclass(slots=True)
 class PartitionProgress:
-    """How far one partition was read. `number` is its position among the job's partitions, `end`
-    the listed end, or of a part that another task goes on from, `is_last` false, where that begins;
-    `position` the next offset to read; `restart_offset` explains the others."""
+    """The progress in one partition. `number` is its position among the job's partitions; `end` the
+    listed end or, for a part that another task continues (`is_last` false), the start of that
+    task's part; `position` the next offset to read; `restart_offset` explains the others."""
 
     topic_partition: TopicPartition
     number: int
@@ -38,12 +38,13 @@ class PartitionProgress:
     least_later: int | None = None
 
     def keep(self, offset: int) -> None:
-        """The record at this offset belongs to a later cut. Offsets must ascend."""
+        """Notes that the record at this offset belongs to a later cut. Offsets must ascend."""
         if self.least_later is None:
             self.least_later = offset
 
     def stop(self, offset: int, above: bool) -> None:
-        """The mark at this offset ends the read; `above`: it is greater than the cut's end."""
+        """Notes that the mark at this offset ends the read; `above`: it is greater than the cut's
+        end."""
         self.done, self.stopped_at, self.stopped_above = True, offset, above
 
     @property

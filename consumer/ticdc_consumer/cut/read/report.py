@@ -1,4 +1,4 @@
-"""What a task reports beside its facts, as the last row of what it sends."""
+"""The report of a task, sent as the last row after its facts."""
 
 from dataclasses import astuple, dataclass, field
 from typing import Self
@@ -14,13 +14,13 @@ from ticdc_consumer.source.marks import TopicPartition
 from ticdc_consumer.targets.layout import TableName
 
 NO_LAYOUT = -1
-"""The number, in `Report.tables`, of what has no layout: DDL, and rows of tables without one."""
+"""The number, in `Report.tables`, for everything without a layout: DDL, and rows of such tables."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableCounts:
-    """`facts` are those inside the cut, before folding; `duplicates` the facts among them that came
-    before; `replays` the row changes below the cut."""
+    """`facts` counts those inside the cut, before folding; `duplicates` the facts among them that
+    came before; `replays` the row changes below the cut."""
 
     facts: int = 0
     duplicates: int = 0
@@ -35,22 +35,22 @@ class TableCounts:
 
 
 MOST_LEFT_OUT = 20
-"""Tables that a task counts by their names; rows of more are counted under `OTHERS`."""
+"""Tables that a task counts by name; rows of more tables are counted under `OTHERS`."""
 OTHERS: TableName = ("", "")
 
 
 @dataclass(slots=True)
 class Report:
-    """What a task reports beside its facts. `restarts` are by partition; `missing` the tables that
-    have no layout yet, each with whether only DELETEs of it were read; `unknown_ddls` those that
-    the plan did not have; `stale_ddls` those of a joining partition that lie below the cut;
-    `corrupted` counts the rows that differ from their checksums, `corrupted_rows` describes the
-    first. `unread` are the schemas that rows of the cut lack, each with the topic, partition and
-    offset of such a row; `schemas` those that came with the messages. `tables` are by the number of
-    a layout, or NO_LAYOUT. `facts_sent` is how many facts came before the report. `left_out` are
-    the row changes that the filter does not let pass: no partition is read again for their sake;
-    `waiting` those of the cut whose table is quarantined. `error_table` is the table that `error`
-    is about, if it is about one alone, and `error_ts` the commit_ts, if one is known."""
+    """The report of a task. `restarts` are by partition; `missing` has the tables without a layout,
+    each with whether only DELETEs of it were read; `unknown_ddls` those that the plan lacked;
+    `stale_ddls` those of a joining partition below the cut. `corrupted` counts the rows that differ
+    from their checksums, `corrupted_rows` describes the first. `unread` has the schemas that rows
+    of the cut lack, each with the topic, partition and offset of such a row; `schemas` those that
+    came with the messages. `tables` are by the number of a layout, or NO_LAYOUT. `facts_sent`
+    counts the facts before the report. `left_out` counts the row changes that the filter rejects
+    (no partition is read again for their sake); `waiting` those of the cut whose table is
+    quarantined. `error_table` is the table that `error` is about, if it is only one, and `error_ts`
+    its commit_ts, if known."""
 
     restarts: dict[TopicPartition, int] = field(default_factory=dict)
     missing: dict[TableName, tuple[Table, bool]] = field(default_factory=dict)
@@ -73,7 +73,8 @@ class Report:
 
     @property
     def is_incomplete(self) -> bool:
-        """Whether the task lacked a layout, a DDL or a schema: the cut is read again then."""
+        """Returns whether the task lacked a layout, a DDL or a schema: the cut is then read
+        again."""
         return bool(self.missing or self.unknown_ddls or self.unread)
 
     def leave_out(self, name: TableName) -> None:
@@ -83,7 +84,7 @@ class Report:
 
 
 def pack(report: Report) -> pa.RecordBatch:
-    """The report as a batch of one row."""
+    """Returns the report as a batch of one row."""
     text = orjson.dumps(
         {
             "restarts": [[*partition, offset] for partition, offset in report.restarts.items()],
@@ -117,7 +118,7 @@ def _ddl_json(ddl: Ddl) -> list[object]:
 
 
 def unpack(text: bytes) -> Report:
-    """The report that a task packed."""
+    """Returns the report that a task packed."""
     members = orjson.loads(text)
     tables = [(from_json(stored), only) for stored, only in members["missing"]]
     return Report(

@@ -1,4 +1,4 @@
-"""A row's key as an operator writes it, and which changes are of that row."""
+"""A row's key as an operator writes it, and a match for the changes of that row."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from ticdc_encoder.event import Row, RowChange, Table, Value
 from ticdc_consumer.errors import Usage
 
 Texts = dict[str, str | None]
-"""Column -> its value as text, for people."""
+"""Values as text for people, by column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class RowKey:
 
     @classmethod
     def parse(cls, words: Sequence[str]) -> "RowKey":
-        """Of `column=value`, one for each column of the key. Raises `Usage`."""
+        """Parses `column=value`, one for each column of the key. Raises `Usage`."""
         parts = []
         for word in words:
             column, equals, text = word.partition("=")
@@ -36,7 +36,7 @@ class RowKey:
 
     @classmethod
     def of(cls, values: Mapping[str, str]) -> "RowKey":
-        """Of the columns' values as text. Raises `Usage`."""
+        """Returns the key of the columns' values as text. Raises `Usage`."""
         return cls.parse([f"{column}={text}" for column, text in values.items()])
 
     def __str__(self) -> str:
@@ -49,9 +49,9 @@ class RowKey:
             raise Usage(f"a row of {table} is identified by {', '.join(key)}: give {wanted_key}")
 
     def row(self, table: Table, defined: Table | None = None) -> dict[str, Value]:
-        """The key's columns as the table spells them, with values of their types; `defined` has the
-        labels and digits that the messages' columns may lack. Raises `Usage` for a column that the
-        table lacks, and for a text that is not one of its values."""
+        """Returns the key's columns as the table spells them, with values of their types; `defined`
+        has the labels and digits that the messages' columns may lack. Raises `Usage` for a column
+        that the table lacks, and for text that is not a value of its type."""
         columns = {column.name.lower(): column for column in table.columns}
         declared = {column.name.lower(): column.type for column in (defined or table).columns}
         row: dict[str, Value] = {}
@@ -73,8 +73,8 @@ class RowKey:
 
 
 def value_of(text: str, type_: ColumnType) -> Value:
-    """A value as decoders give it. An ENUM or SET may be given by its labels, bytes as `0x...`.
-    Raises ValueError or ArithmeticError."""
+    """Returns a value as decoders give it. An ENUM or SET may be given by its labels, bytes as
+    `0x...`. Raises ValueError or ArithmeticError."""
     name = type_.name
     if name in ("enum", "set") and not text.isdecimal():
         return _number_of_labels(text, type_)
@@ -109,7 +109,7 @@ def _scaled(number: Decimal, decimals: int) -> Decimal:
 
 
 def text_of(value: Value) -> str | None:
-    """A value for people: bytes as `0x...`."""
+    """Returns a value for people: bytes as `0x...`."""
     if value is None:
         return None
     if isinstance(value, bytes):
@@ -118,20 +118,20 @@ def text_of(value: Value) -> str | None:
 
 
 def texts(row: Row, names: Iterable[str] | None = None) -> Texts:
-    """The values of a row, of all columns or of those named."""
+    """Returns the values of a row, of all columns or of those named."""
     return {name: text_of(row[name]) for name in (row if names is None else names) if name in row}
 
 
 class RowMatch:
-    """Which images of a table's changes are of the row with the given key."""
+    """Finds the images of a table's changes that belong to the row with the given key."""
 
     def __init__(self, key: RowKey, defined: Table | None = None) -> None:
-        """`defined` is the table as its CREATE TABLE says, if that is known."""
+        """`defined` is the table by its CREATE TABLE, if known."""
         self._key, self._defined = key, defined
         self._rows: dict[int, tuple[Table, dict[str, Value] | None]] = {}
 
     def of(self, change: RowChange) -> tuple[bool, bool]:
-        """Whether the row before the change, and the one after it, is this one."""
+        """Returns whether the row before the change, and the one after it, is this one."""
         row = self._row(change.table)
         if row is None:
             return False, False
@@ -142,24 +142,24 @@ class RowMatch:
         )
 
     def names(self, table: Table) -> tuple[str, ...]:
-        """The key's columns as the table spells them."""
+        """Returns the key's columns as the table spells them."""
         return tuple(self._row(table) or ())
 
     def _row(self, table: Table) -> dict[str, Value] | None:
-        """None if the table, as it was then, cannot have such a row."""
+        """Returns None if the table, as it was then, cannot have such a row."""
         known = self._rows.get(id(table))
         if known is None:
             try:
                 row: dict[str, Value] | None = self._key.row(table, self._defined)
             except Usage:
                 row = None
-            # The table is held, so that no other gets its id.
+            # Holding the table keeps its id from being reused.
             known = self._rows[id(table)] = (table, row)
         return known[1]
 
 
 def _equal(key: Row, image: Row, rest: Row) -> bool:
-    """`rest` has what the image leaves out because it did not change."""
+    """Returns whether they are equal; `rest` has the unchanged values that the image leaves out."""
     for name, value in key.items():
         other = image[name] if name in image else rest.get(name)
         if isinstance(value, str) and isinstance(other, str):

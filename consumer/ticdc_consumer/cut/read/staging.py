@@ -20,15 +20,16 @@ if TYPE_CHECKING:
     from ticdc_consumer.targets.target import Target
 
 LEAST_ROWS = 1_000
-"""Rows of one table that a task sends at a time; for fewer a table costs more than it saves."""
+"""Minimum rows of one table that a task sends at a time; for fewer, a table costs more than it
+saves."""
 STAGE = "stage"
 WITH_STAGE = SCHEMA.append(pa.field(STAGE, pa.int64()))
-"""`stage` is the number of the staging table that has the fact's row, `row` is null then; it is
-null for facts as they are without staging. One table's facts in a stage are of different keys."""
+"""`stage` is the number of the staging table that holds the fact's row, and `row` is then null;
+without staging, `stage` is null. One table's facts in a stage have different keys."""
 
 
 class Stager:
-    """What one attempt of a task writes: a table for each batch of many rows."""
+    """Writes the staging tables of one task attempt: one for each batch of many rows."""
 
     def __init__(self, job: StagingJob, layouts: Sequence[Layout]) -> None:
         self._job = job
@@ -36,7 +37,7 @@ class Stager:
         self._session: Target | None = None
 
     def staged(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Batches of one table's facts each, with their rows in a staging table if they are many.
+        """Yields batches of one table's facts each, with many rows moved into a staging table.
         Raises `Retry` if the target cannot be reached."""
         for facts in batches:
             layout = self._layouts[facts["table"][0].as_py()]
@@ -76,7 +77,8 @@ class Stager:
 def staged(
     job: StagingJob | None, layouts: Sequence[Layout], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The batches of a task's facts; with a `job`, rows of large ones are in staging tables."""
+    """Yields the batches of a task's facts; with a `job`, rows of large ones are in staging
+    tables."""
     if job is None:
         yield from batches
         return

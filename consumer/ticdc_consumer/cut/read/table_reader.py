@@ -1,4 +1,4 @@
-"""The rows of one table in a cut: what each must be like before its facts count."""
+"""Checks on the rows of one table in a cut, before their facts count."""
 
 from collections.abc import Sequence
 
@@ -25,37 +25,37 @@ class TableReader:
         self._protocol = protocol_of(job.options)
         self._rules = job.options.rules
         self.is_exact = self._protocol.exactness.refuse is None
-        """Whether `require_exact` has nothing to look for."""
+        """True if `require_exact` has nothing to look for."""
         self._exact: dict[int, Table] = {}
         self._fits: Table | None = None
-        """The table of a row that had the right key and shape last."""
+        """The table of the last row with the right key and shape."""
         self._key_fits: Table | None = None
-        """The table of a DELETE whose key columns had the right shape last."""
+        """The table of the last DELETE whose key columns had the right shape."""
         if self.number != NO_LAYOUT:
             self._layout = job.layouts[self.number].sent
             self._restorers = self._protocol.exactness.restore(self._layout)
 
     @property
     def layout(self) -> Layout:
-        """Only of a table that has one."""
+        """The layout; only for a table that has one."""
         assert self._layout is not None
         return self._layout
 
     def require_exact(self, table: Table) -> None:
         """Raises `Stop` for the first column that rows of this table do not carry exactly. `table`
-        is the one that comes with a row."""
+        comes with a row."""
         if id(table) not in self._exact:
             self._protocol.exactness.require_exact(table, self._rules)
-            # Held, so that no other table gets its id.
+            # Holding the table keeps its id from being reused.
             self._exact[id(table)] = table
 
     def lacks_layout(self, change: RowChange) -> bool:
-        """Whether there is no layout for such a change: one that was made for DELETEs does not do
-        for others."""
+        """Returns whether such a change has no layout: one that was made for DELETEs does not fit
+        others."""
         return self._layout is None or (self._expected.keys_only and change.after is not None)
 
     def checked(self, change: RowChange) -> RowChange:
-        """The change, with all digits. Raises `Stop` if it is not one of the layout's rows."""
+        """Returns the change with all digits. Raises `Stop` if it does not fit the layout."""
         table, layout = change.table, self.layout
         if table is not self._fits:
             self._require_key(table)
@@ -78,7 +78,7 @@ class TableReader:
             )
 
     def _require_key_columns(self, change: RowChange) -> None:
-        """A DELETE need not carry other columns."""
+        """Checks only the key: a DELETE need not carry other columns."""
         key, table = self.layout.key, change.table
         missing = [name for name in key if name not in (change.before or {})]
         if missing:
@@ -88,7 +88,7 @@ class TableReader:
             self._key_fits = table
 
     def _require_shape(self, table: Table, names: Sequence[str] | None = None) -> None:
-        """Of these columns; of all by default."""
+        """Checks these columns; all by default."""
         sent, expected = shape(table), self._expected.columns
         if names is not None:
             sent, expected = _of(names, sent), _of(names, expected)
@@ -99,7 +99,7 @@ class TableReader:
             )
 
     def _require_whole(self, change: RowChange) -> None:
-        """If nothing else identifies a row, all of its columns before the change do."""
+        """Requires all columns before the change, if nothing else identifies a row."""
         if change.before is None:
             return
         missing = [c.name for c in self.layout.source if c.name not in change.before]

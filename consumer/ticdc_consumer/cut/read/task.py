@@ -1,9 +1,8 @@
 """Kafka -> facts, inside Spark's tasks, or in the driver if the cut is small.
 
 A task reads each of its partitions, or its part of one, from the restart offset to the first mark
->= the cut's end, or to the listed end, whichever comes first. It sends facts to
-the driver, and one report at the end; with staging, rows to tables of the target that the driver
-publishes.
+>= the cut's end, or to the listed end, whichever comes first. It sends facts to the driver, and one
+report at the end; with staging, it sends rows to tables of the target that the driver publishes.
 """
 
 import gc
@@ -38,14 +37,14 @@ from ticdc_consumer.source.records import Records
 from ticdc_consumer.targets.layout import TableName
 
 BATCH = 1_000
-"""Messages that are asked of Kafka at a time: so few that the processor's cache still has them
-when they are read; row changes of a file between two flushes."""
+"""Messages requested from Kafka at a time: few enough to be still in the processor's cache when
+they are read; row changes of a file between two flushes."""
 FIRST_BATCH = 500
-"""Messages at a time as long as no layout is known: they will be read a second time."""
+"""Messages at a time while no layout is known: they will be read a second time."""
 FLUSH = 48 << 20
 """Bytes of messages whose facts a task holds before it sends them."""
 LOOK_AHEAD = 1_000
-"""Messages that a task reads, at least, if a layout or schema is missing: others may be, too."""
+"""Minimum messages that a task reads if a layout or schema is missing: others may be, too."""
 
 MOST_CORRUPTED = 10
 """Rows that a task reports one by one."""
@@ -89,13 +88,13 @@ class Reading:
         return all(progress.done for progress in self.progress.values())
 
     def share(self) -> float:
-        """How much is read, 0 to 1; any thread may ask."""
+        """Returns the share read, 0 to 1. Thread-safe."""
         left = sum(each.end - each.position for each in self.progress.values() if not each.done)
         return 1.0 - left / self._offsets if self._offsets else 1.0
 
     def feed_records(self, progress: PartitionProgress, records: Records) -> None:
-        """Reads records of one partition in their order, up to the mark that ends the cut. Raises
-        what `feed` does."""
+        """Reads records of one partition in order, up to the mark that ends the cut. Raises like
+        `feed`."""
         at, together = 0, self._together
         while at < len(records) and not progress.done:
             run = self._fast.take(records, at, min(len(records), at + together))
@@ -103,7 +102,7 @@ class Reading:
                 self._add_run(progress, records, run, at)
                 at, together = run.end, min(BATCH, 2 * together)
             elif run.end > at + 1:
-                # One of them is not recognised: a part of them may be.
+                # One of them is not recognised: some of them may be.
                 together = (run.end - at) // 4 or 1
             else:
                 self.feed(progress, *records[at])
@@ -113,7 +112,7 @@ class Reading:
     def _add_run(
         self, progress: PartitionProgress, records: Records, run: FastRun, start: int
     ) -> None:
-        """Adds the changes of records that were recognised, from `start` on."""
+        """Adds the changes of recognised records, from `start` on."""
         size = sum(map(len, filter(None, records.values[start : run.end])))
         self.report.messages += run.end - start
         self.report.bytes += size
@@ -130,7 +129,7 @@ class Reading:
         progress.position = records.offsets[run.end - 1] + 1
 
     def _within(self, progress: PartitionProgress, records: Records, parts: FastParts) -> FastParts:
-        """The changes that the cut has."""
+        """Returns the changes inside the cut."""
         within = [[False] * len(indices) for indices, _ in parts]
         in_order = sorted(
             (index, number, nth)
@@ -158,7 +157,7 @@ class Reading:
         offset: int,
         time: int,
     ) -> None:
-        """Reads one record by the plain decoder. `time` is its Kafka timestamp in ms. Raises what
+        """Reads one record with the plain decoder. `time` is its Kafka timestamp in ms. Raises what
         the decoder raises, and `Stop`, with the record's position."""
         progress.position = offset + 1
         report, size = self.report, len(value or b"")
@@ -184,8 +183,8 @@ class Reading:
         offset: int,
         time: int,
     ) -> list[Event]:
-        """A record's events; none if it cannot be read, and its rows are of a quarantined table, or
-        replays."""
+        """Returns a record's events; none if it cannot be read and its rows are replays or of a
+        quarantined table."""
         try:
             return self._decode(key, value)
         except WireError as error:
@@ -210,7 +209,7 @@ class Reading:
         offset: int,
         changes: Iterable[RowChange],
     ) -> Iterator[None]:
-        """Reads one file of a storage, some of its changes at a time. Raises what `feed` does."""
+        """Reads one file of a storage, some of its changes at a time. Raises like `feed`."""
         self.report.messages += 1
         self.report.bytes += len(content)
         share = len(content) // (content.count(b"\n") + 1)
@@ -222,11 +221,11 @@ class Reading:
         except Exception as error:  # noqa: BLE001 - of any kind, it gets its place
             if not (isinstance(error, WireError) and error.table in self._job.set_aside):
                 raise self._located(error, progress, offset) from None
-            progress.keep(offset)  # what the rest of it has is not known
+            progress.keep(offset)  # the rest of it is unknown
         progress.position = offset + 1
 
     def complete(self) -> Iterator[None]:
-        """Reads the rows of which only the handle key was sent, a statement at a time."""
+        """Reads the rows sent as their handle key only, a statement at a time."""
         for completed in self._large.completed():
             for change, (progress, offset) in completed:
                 try:
@@ -238,7 +237,7 @@ class Reading:
             yield
 
     def close(self) -> pa.RecordBatch:
-        """The report, as the last batch of the task."""
+        """Returns the report, as the last batch of the task."""
         self._large.close()
         keep(self._fast, self._job.options, self._job.layouts, self._job.shapes)
         report, counts, replays = self.report, self.fold.counts, self._range.replays
@@ -254,24 +253,27 @@ class Reading:
         return pack(report)
 
     def wants(self, name: TableName) -> bool:
-        """Whether the filter lets the table of that name pass, now or from the cut's end on."""
+        """Returns whether the filter lets the table of that name pass, now or from the cut's end
+        on."""
         return self._filter.matches(*name) or self._joins(name)
 
     def reads(self, name: TableName) -> bool:
-        """Whether its rows are read, too: it is not quarantined, and does not only join."""
+        """Returns whether the table's rows are read, too: it is neither quarantined nor only
+        joining."""
         return self._table(name) is not None
 
     def _joins(self, name: TableName) -> bool:
-        """Of a table that the filter leaves out: whether it will pass from the cut's end on."""
+        """Returns whether a table that the filter leaves out will pass from the cut's end on."""
         return bool(self._job.joining) and self._joining.matches(*name)
 
     def _keep_later(self, progress: PartitionProgress, commit_ts: int, offset: int) -> None:
-        """A row or DDL of a table that joins holds the restart offset if a later cut has it."""
+        """Holds the restart offset for a joining table's row or DDL that belongs to a later cut."""
         if commit_ts >= self._job.end:
             progress.keep(offset)
 
     def _table(self, name: TableName) -> TableReader | None:
-        """The table's reader; None if the filter leaves the table out, or it is quarantined."""
+        """Returns the table's reader; None if the filter leaves the table out, or it is
+        quarantined."""
         try:
             return self._tables[name]
         except KeyError:
@@ -281,7 +283,8 @@ class Reading:
             return table
 
     def _located(self, error: Exception, progress: PartitionProgress, offset: int) -> TicdcError:
-        """With the record's position; an exception that is not ours becomes a `fault`."""
+        """Adds the record's position to the error; an exception that is not ours becomes a
+        `fault`."""
         if isinstance(error, Conflict):
             known, offset = error.known, error.fact[3]
             located(error, *self._job.partitions[known[2]], known[3])
@@ -332,7 +335,7 @@ class Reading:
     def _leave_waiting(
         self, progress: PartitionProgress, name: TableName, commit_ts: int, offset: int, time: int
     ) -> None:
-        """Of a table that is quarantined: counts a row of the cut; one above it stays ahead of the
+        """Counts a row of the cut that belongs to a quarantined table; a later one holds the
         restart offset, since the table may be released before."""
         if self._range.holds(progress, NO_LAYOUT, commit_ts, offset, time):
             self.report.waiting[name] = self.report.waiting.get(name, 0) + 1
@@ -345,8 +348,8 @@ class Reading:
         offset: int,
         size: int,
     ) -> None:
-        """Adds a row of the cut, which has all of its columns unless it is a DELETE's. What is
-        raised is about its table."""
+        """Adds a row of the cut, which has all of its columns unless it is a DELETE's. Errors are
+        tied to its table."""
         try:
             self._add_fitting(progress, table, change, offset, size)
         except TicdcError as error:
@@ -407,7 +410,7 @@ class Reading:
             self.report.unread.setdefault(schema, (*progress.topic_partition, offset))
 
     def read_ddl(self, progress: PartitionProgress, ddl: Ddl, offset: int, time: int) -> None:
-        """Reports a DDL that the plan does not have, or one below R in a joining partition."""
+        """Reports a DDL that the plan lacks, or one below R in a joining partition."""
         if not wants(self._filter, ddl):
             if self._job.joining and wants(self._joining, ddl):
                 self._keep_later(progress, ddl.commit_ts, offset)
@@ -423,17 +426,17 @@ class Reading:
 
 
 def _size(row: Row | None) -> int:
-    """About the bytes of a row."""
+    """Returns the approximate bytes of a row."""
     return sum(len(v) if isinstance(v, str | bytes) else 8 for v in (row or {}).values())
 
 
 def read(
     job: ReadJob, spans: Sequence[Span], begun: Begun = lambda share: None
 ) -> Iterator[pa.RecordBatch]:
-    """Reads these spans, of different partitions; yields facts, then the report. `begun` gets what
-    tells the share that is read.
+    """Reads these spans, of different partitions; yields facts, then the report. `begun` gets a
+    function that returns the share read.
 
-    An error is a part of the report, ours or not: Spark would try the task again, and hide the
+    An error becomes part of the report, ours or not: Spark would try the task again, and hide the
     message.
     """
     try:
@@ -445,7 +448,7 @@ def read(
         return
     begun(reading.share)
     failpoints.hit("decode")
-    # Hundreds of thousands of tuples that no cycle holds: the collector would only walk over them.
+    # Hundreds of thousands of tuples in no cycle: the collector would scan them in vain.
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -459,7 +462,7 @@ def read(
 
 
 def _report(report: Report, error: Exception, read: Iterable[PartitionProgress] = ()) -> None:
-    """Tells of the error. One that is not ours, and of no one record, names how far the task had
+    """Reports the error. One that is not ours, and of no one record, tells how far the task had
     `read`."""
     ours = fault(error)
     if ours is not error:

@@ -13,7 +13,7 @@ _SECONDS = len("2024-01-01 00:00:00")
 
 
 class Zone:
-    """A time zone by its IANA name. `utc` is whether nothing is to be converted."""
+    """A time zone by its IANA name. `utc` tells that nothing is to be converted."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -22,13 +22,13 @@ class Zone:
 
     @property
     def fixed(self) -> bool:
-        """Whether the offset from UTC is the same at all times."""
+        """Returns whether the offset from UTC is the same at all times."""
         moments = (datetime(year, month, 1) for year in range(1900, 2040) for month in (1, 7))
         return len({m.replace(tzinfo=self._zone).utcoffset() for m in moments}) == 1
 
     def to_utc(self, texts: pa.Array, where: str) -> pa.Array:
-        """The texts in UTC, null for null. Raises `Stop`, naming `where`, for a time that the zone
-        has twice or never."""
+        """Returns the texts in UTC, null for null. Raises `Stop`, naming `where`, for a time that
+        occurs twice or never in the zone."""
         return pa.array(
             [None if t is None else self._one(t, where) for t in texts.to_pylist()], pa.string()
         )

@@ -1,4 +1,4 @@
-"""What the log says of one row, read inside Spark's tasks, or in the driver if the log is small."""
+"""The log's record of one row, read inside Spark's tasks, or in the driver if the log is small."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,22 +25,22 @@ from ticdc_consumer.source.records import Records
 from ticdc_consumer.targets.layout import TableName
 
 BATCH = 5_000
-"""Messages that are asked of the source at a time; changes of a file between two looks."""
+"""Messages requested from the source at a time; changes of a file between two checks."""
 MOST_UNREADABLE = 10
-"""Messages that a task reports one by one because they cannot be decoded."""
+"""Undecodable messages that a task reports one by one."""
 
 RECORDS = pa.schema([pa.field("record", pa.binary())])
-"""A JSON object each: observations, and the report as a task's last."""
+"""JSON objects: observations, and as a task's last one its report."""
 
 Kind = Literal["insert", "update", "delete", "ddl"]
 
 
 @dataclass(frozen=True, slots=True)
 class TraceJob:
-    """What the tasks need; pickled to those of Spark. Of the log up to `ends`, changes of the row
-    with commit_ts in [`begin`, `end`), and the DDL of its table, which is `defined` by its CREATE
-    TABLE, if that is known. `followed` are commit_ts of which the other rows of the table are
-    reported, too."""
+    """The input of the tasks, pickled for Spark's. They read the log up to `ends`: changes of the
+    row with commit_ts in [`begin`, `end`), and the DDL of its table, which is `defined` by its
+    CREATE TABLE, if known. `followed` are commit_ts whose other rows of the table are reported,
+    too."""
 
     options: ReadSettings
     source: TaskSource
@@ -61,8 +61,8 @@ class Observation:
     """A message about the row, or a DDL of its table. `time` is Kafka's, in ms. `mark` is the
     greatest resolved ts before it in its partition, as far as the task read it. `was` and `became`
     are the key's columns before and after, None where there is no row; `is_before` and `is_after`
-    whether those are the key that is traced. `digest` stands for the whole change. `before` and
-    `after` are the values, if they are asked for."""
+    tell whether they are the traced key. `digest` stands for the whole change. `before` and `after`
+    are the values, if requested."""
 
     topic: str
     partition: int
@@ -78,7 +78,7 @@ class Observation:
     changed: tuple[str, ...] = ()
     digest: str = ""
     part: str = ""
-    """Why the message has not the whole row."""
+    """The reason why the message lacks the whole row."""
     query: str = ""
     before: Texts | None = None
     after: Texts | None = None
@@ -90,9 +90,9 @@ class Observation:
 
 @dataclass(slots=True)
 class TraceReport:
-    """What a task reports beside its observations: `rows` of the table, `unread` rows of it that
-    lack their schema (Simple), messages that cannot be decoded with the errors of the first ones,
-    and the table as its last row showed it."""
+    """The report of a task: `rows` of the table, `unread` rows of it that lack their schema
+    (Simple), undecodable messages with the errors of the first ones, and the table as its last row
+    showed it."""
 
     messages: int = 0
     rows: int = 0
@@ -118,7 +118,7 @@ class TraceReport:
         }
 
     def add(self, members: Mapping[str, Any]) -> None:
-        """Adds another task's, as `to_json` gives it."""
+        """Adds another task's report, as `to_json` gives it."""
         self.messages += members["messages"]
         self.rows += members["rows"]
         for *key, count in members["unread"]:
@@ -163,7 +163,7 @@ class Tracing:
     reads = wants
 
     def feed_records(self, progress: PartitionProgress, records: Records) -> None:
-        """Reads messages of one partition in their order, as `feed` does."""
+        """Reads messages of one partition in order, as `feed` does."""
         for record in records:
             if not progress.done:
                 self.feed(progress, *record)
@@ -176,7 +176,7 @@ class Tracing:
         offset: int,
         time: int,
     ) -> None:
-        """Reads one message. One that cannot be decoded is reported, and the next one read."""
+        """Reads one message. An undecodable one is reported, and the next one read."""
         progress.position = offset + 1
         self._times.setdefault(progress.topic_partition, time)
         self.report.messages += 1
@@ -215,16 +215,16 @@ class Tracing:
         progress.position = offset + 1
 
     def complete(self) -> Iterator[None]:
-        """Rows that were sent in part are shown so."""
+        """Shows rows that were sent in part as such."""
         yield from ()
 
     def records(self) -> pa.RecordBatch:
-        """What was observed since the last call."""
+        """Returns the observations since the last call."""
         observed, self.observations = self.observations, []
         return packed([asdict(each) for each in observed])
 
     def close(self) -> pa.RecordBatch:
-        """The report, as the last batch of the task."""
+        """Returns the report, as the last batch of the task."""
         report = self.report
         report.schemas = list(self._decode.new_schemas())
         for number, start, _ in self._spans:
@@ -233,7 +233,7 @@ class Tracing:
         return packed([report.to_json()])
 
     def _is_of_others(self, key: bytes | None, value: bytes | None) -> bool:
-        """Whether a message need not be decoded: it does not have the table's name in it."""
+        """Returns whether a message need not be decoded: it lacks the table's name."""
         names_it = self._names_it
         if names_it is None or names_it(value or b"") or names_it(key or b""):
             return False
@@ -303,12 +303,12 @@ class Tracing:
 
 
 def quoted_rule(name: str) -> str:
-    """A name as a filter rule that matches nothing else."""
+    """Returns a filter rule that matches only this name."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def _name_test(job: TraceJob) -> Callable[[bytes], object] | None:
-    """Finds the table's name in a message; None if each must be decoded."""
+    """Returns a search for the table's name in a message; None if every message must be decoded."""
     _, table = job.table
     plain = job.options.compression == "none" and re.fullmatch(r"[0-9A-Za-z_]+", table)
     if not plain or not protocol_of(job.options).rows_name_their_table:
@@ -323,7 +323,7 @@ def _kind(change: RowChange) -> Kind:
 
 
 def _whole(before: Row | None, after: Row | None) -> Row | None:
-    """Columns that an UPDATE's old row lacks did not change."""
+    """Fills columns that an UPDATE's old row lacks: they did not change."""
     if before is None or after is None or len(before) >= len(after):
         return before
     return {**after, **before}
@@ -352,13 +352,13 @@ def _digest(change: RowChange) -> str:
 
 
 def packed(records: Sequence[Mapping[str, object]]) -> pa.RecordBatch:
-    """Records as a batch."""
+    """Returns the records as a batch."""
     texts_ = [orjson.dumps(record) for record in records]
     return pa.RecordBatch.from_arrays([pa.array(texts_, pa.binary())], schema=RECORDS)
 
 
 def unpacked(records: pa.Table) -> tuple[list[Observation], TraceReport]:
-    """What all tasks observed, and their reports together."""
+    """Returns the observations of all tasks, and their merged reports."""
     observations, report = [], TraceReport()
     for record in records["record"].to_pylist():
         members = orjson.loads(record)

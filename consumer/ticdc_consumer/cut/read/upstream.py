@@ -1,7 +1,7 @@
 """The upstream -> single large rows as they were at a commit_ts (`large_rows.py`). Whole tables are
 read by the package `ticdc_consumer.upstream`.
 
-They are read by `tidb_snapshot`, as TiCDC's own consumers do: in most releases of TiDB AS OF
+Rows are read by `tidb_snapshot`, as TiCDC's own consumers do: in most releases of TiDB AS OF
 TIMESTAMP is exact only to the millisecond, within which there may be another transaction.
 """
 
@@ -35,7 +35,8 @@ _AS_TEXT = TEMPORALS | {"vector"}
 
 
 def select(table: Table, key: Sequence[str], count: int) -> str:
-    """The statement for the rows of `count` keys; its parameters are their columns, key by key."""
+    """Returns the statement for the rows of `count` keys; its parameters are their columns, key by
+    key."""
     columns = ", ".join(_selected(column) for column in _sent(table))
     one = ", ".join(["%s"] * len(key))
     names = ", ".join(_quoted(name) for name in key)
@@ -47,7 +48,7 @@ def select(table: Table, key: Sequence[str], count: int) -> str:
 
 
 def _sent(table: Table) -> list[Column]:
-    """TiCDC does not send virtual columns."""
+    """Leaves out virtual columns, which TiCDC does not send."""
     return [column for column in table.columns if column.generated != "virtual"]
 
 
@@ -57,12 +58,12 @@ def _selected(column: Column) -> str:
         return f"CAST({name} AS UNSIGNED)"
     if type_ in _AS_TEXT:
         return f"CAST({name} AS CHAR)"
-    # As it is, a FLOAT is sent with six digits.
+    # Without this, a FLOAT is sent with six digits.
     return f"{name} + 0E0" if type_ == "float" else name
 
 
 def _quoted(name: str) -> str:
-    """A name in a statement with parameters."""
+    """Quotes a name for a statement with parameters."""
     return "`" + name.replace("`", "``").replace("%", "%%") + "`"
 
 
@@ -79,8 +80,8 @@ def _value(column: Column, value: Any) -> Value:
 
 
 class Snapshots:
-    """One session of the upstream, which only reads. Raises `Unavailable` if it cannot be reached,
-    `Retry` if the connection is lost, `Stop` for what it refuses; never shows the URL."""
+    """One read-only session of the upstream. Raises `Unavailable` if it cannot be reached, `Retry`
+    if the connection is lost, `Stop` for what it refuses; never shows the URL."""
 
     def __init__(self, url: str) -> None:
         self._engine = engine_of(sa.make_url(url))
@@ -101,8 +102,8 @@ class Snapshots:
     def rows(
         self, schema: str, name: str, commit_ts: int, keys: Sequence[Row]
     ) -> Iterator[tuple[Table, list[Row]]]:
-        """The rows of these keys as of `commit_ts`, with their table, a statement at a time;
-        TIMESTAMP in UTC. There is none for a key without a row. Raises what the class raises."""
+        """Yields the rows of these keys as of `commit_ts`, with their table, a statement at a time;
+        TIMESTAMP in UTC. A key without a row yields none. Raises what the class raises."""
         connection = self.connect()
         try:
             connection.exec_driver_sql(SNAPSHOT, {"commit_ts": commit_ts})
@@ -124,7 +125,7 @@ class Snapshots:
             raise _translated(error, f"{schema}.{name}", commit_ts) from None
 
     def _table(self, connection: sa.Connection, schema: str, name: str) -> Table:
-        """The table as of the first snapshot that it was asked for: no cut goes past its DDL."""
+        """Returns the table as of its first requested snapshot: no cut passes its DDL."""
         if (schema, name) not in self._tables:
             definition = connection.exec_driver_sql(
                 f"SHOW CREATE TABLE {_quoted(schema)}.{_quoted(name)}", ()

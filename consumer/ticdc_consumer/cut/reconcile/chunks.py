@@ -1,4 +1,4 @@
-"""What Spark's fold hands to the driver: pieces of payloads, and what was counted beside them."""
+"""Chunks that Spark's fold sends to the driver: pieces of payloads, and counts."""
 
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
@@ -9,11 +9,11 @@ import pyarrow as pa
 CHUNK_ROWS = 10_000
 """The most payloads of a piece."""
 CHUNK_BYTES = 4 << 20
-"""About the most bytes of a piece."""
+"""The approximate most bytes of a piece."""
 
 
 class ChunkKind(IntEnum):
-    """What a chunk holds. The two passes of a load are not negative, and the first comes first:
+    """The content of a chunk. The two passes of a load are not negative, and the first comes first:
     all deletes of a cut are applied before its first row."""
 
     DELETES = 0
@@ -25,9 +25,9 @@ class ChunkKind(IntEnum):
     CLASH = -2
     """A `Clash`, as text."""
     DUPLICATES = -3
-    """`count` facts of `table` were sent more than once."""
+    """`count` facts of `table` that were sent more than once."""
     TAKEN = -4
-    """`count` facts arrived at the fold, of all tables."""
+    """`count` facts of all tables that arrived at the fold."""
 
 
 CHUNKS = pa.schema(
@@ -40,7 +40,7 @@ CHUNKS = pa.schema(
     ]
 )
 """`pass` is a `ChunkKind`. `step` is the commit_ts if steps are kept apart, else 0; `table` is an
-index into the job's layouts; `count` is the number of payloads, or what the kind counts."""
+index into the job's layouts; `count` is the number of payloads, or the count of that kind."""
 
 
 class Clash(NamedTuple):
@@ -62,8 +62,8 @@ class Clash(NamedTuple):
 
 
 def pieces(payloads: pa.ChunkedArray) -> Iterator[pa.Array]:
-    """The payloads in pieces of at most CHUNK_ROWS, and of about CHUNK_BYTES. Small chunks share a
-    piece: the target is sent one at a time."""
+    """Yields the payloads in pieces of at most CHUNK_ROWS and about CHUNK_BYTES. Small chunks share
+    a piece: the target gets one piece at a time."""
     small: list[pa.Array] = []
     rows = size = 0
     for part in _parts(payloads):
@@ -92,12 +92,12 @@ def _joined(parts: Sequence[pa.Array]) -> pa.Array:
 
 
 def payload_chunk(step: int, kind: ChunkKind, table: int, payloads: pa.Array) -> pa.RecordBatch:
-    """A batch of CHUNKS with one piece of payloads."""
+    """Returns a batch of CHUNKS with one piece of payloads."""
     return _batch(step, kind, table, len(payloads), pack(payloads))
 
 
 def note_chunk(kind: ChunkKind, table: int, count: int = 0, text: bytes = b"") -> pa.RecordBatch:
-    """A batch of CHUNKS with what is not a part of the net change."""
+    """Returns a batch of CHUNKS outside the net change."""
     return _batch(0, kind, table, count, text)
 
 
@@ -109,7 +109,7 @@ def _batch(step: int, kind: ChunkKind, table: int, count: int, payload: bytes) -
 
 
 def pack(payloads: pa.Array) -> bytes:
-    """An Arrow stream of one column."""
+    """Returns an Arrow stream of one column."""
     batch = pa.RecordBatch.from_arrays([payloads], names=["payload"])
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
@@ -118,6 +118,6 @@ def pack(payloads: pa.Array) -> bytes:
 
 
 def unpack(payload: bytes) -> pa.Array:
-    """The column that `pack` packed."""
+    """Returns the column that `pack` packed."""
     with pa.ipc.open_stream(payload) as reader:
         return reader.read_all()["payload"].combine_chunks()

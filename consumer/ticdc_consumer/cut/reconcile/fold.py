@@ -16,7 +16,7 @@ from ticdc_consumer.cut.reconcile.chunks import Clash
 
 
 class Folded(NamedTuple):
-    """The facts that count, how many more were sent of each table, and the first clash if any."""
+    """The facts that count, the number of duplicates by table, and the first clash if any."""
 
     facts: pa.Table
     duplicates: dict[int, int]
@@ -24,11 +24,11 @@ class Folded(NamedTuple):
 
 
 def fold(facts: pa.Table, steps: bool, keyless: Sequence[int] = ()) -> Folded:
-    """The greatest fact of each key, by (commit_ts, present), of facts in any order.
+    """Returns the greatest fact of each key, by (commit_ts, present), from facts in any order.
 
-    With `steps` the greatest of each key and commit_ts. The result is sorted by table. Of a table,
-    keys that have one fact come first, as they came; then the others, by key and commit_ts. The
-    facts of `keyless` tables follow at its end, in the order of `count_rows`.
+    With `steps` the greatest of each key and commit_ts. The result is sorted by table. In each
+    table, keys with one fact come first, in order of arrival; then the others, by key and
+    commit_ts. The facts of `keyless` tables follow at the end, in the order of `count_rows`.
     """
     folded, rows = [], []
     for number, mine in by_table(facts).items():
@@ -46,8 +46,8 @@ def fold(facts: pa.Table, steps: bool, keyless: Sequence[int] = ()) -> Folded:
 
 
 def by_table(facts: pa.Table) -> dict[int, pa.Table]:
-    """The facts of each table, by its number, lowest first. A batch that has the facts of one
-    table, as tasks send them, is not copied."""
+    """Returns the facts of each table, by its number, lowest first. A batch with the facts of only
+    one table, as tasks send them, is not copied."""
     batches: dict[int, list[pa.RecordBatch]] = {}
     for batch in facts.to_batches():
         numbers = pc.unique(batch["table"]).to_pylist()
@@ -60,8 +60,8 @@ def by_table(facts: pa.Table) -> dict[int, pa.Table]:
 
 
 def _fold_table(facts: pa.Table, steps: bool) -> Folded:
-    """`fold` of one table. Only a key that has several facts needs it: most often none has, since
-    a task sends one fact of a key, and a dispatcher sends a key to one partition."""
+    """Folds one table. Only a key with several facts needs it: most often none has, since a task
+    sends one fact of a key, and a dispatcher sends a key to one partition."""
     keys = facts["key"].combine_chunks().dictionary_encode()
     if len(keys.dictionary) == len(keys):
         return Folded(facts, {}, None)
@@ -75,7 +75,7 @@ def _fold_table(facts: pa.Table, steps: bool) -> Folded:
 
 
 def fold_sorted(facts: pa.Table, steps: bool) -> Folded:
-    """Like `fold`, for facts that are sorted by table, key, commit_ts and present."""
+    """Folds like `fold`, but expects facts sorted by table, key, commit_ts and present."""
     count = facts.num_rows
     if count < 2:
         return Folded(facts, {}, None)
@@ -94,7 +94,7 @@ def fold_sorted(facts: pa.Table, steps: bool) -> Folded:
     if pc.any(again).as_py():
         duplicates = _by_table(tail.filter(again))
         both = pc.and_(again, tail["present"])
-        # What is not here, because a task staged it, may be anything.
+        # A row that a task staged is not here, and may be anything.
         is_same = pc.fill_null(pc.equal(head["row"], tail["row"]), False)
         differs = pc.and_(both, pc.invert(is_same))
         if pc.any(differs).as_py():
@@ -103,14 +103,14 @@ def fold_sorted(facts: pa.Table, steps: bool) -> Folded:
 
 
 def split_keyless(facts: pa.Table, keyless: Sequence[int]) -> tuple[pa.Table, pa.Table]:
-    """The facts of tables with a key, and those of tables without one."""
+    """Returns the facts of tables with a key, and those of tables without one."""
     is_keyless = pc.is_in(facts["table"], pa.array(keyless, pa.int32()))
     return facts.filter(pc.invert(is_keyless)), facts.filter(is_keyless)
 
 
 def count_rows(facts: pa.Table, steps: bool) -> Folded:
-    """One fact for each row to delete or insert, from the facts of tables without a key, in any
-    order. `key` is the row, also if it is inserted.
+    """Returns one fact for each row to delete or insert, from the facts of tables without a key, in
+    any order. `key` is the row, also if it is inserted.
 
     A change that was sent twice counts once if TiKV's key identifies it, else twice.
     """

@@ -1,4 +1,4 @@
-"""A cut that was read: by a task in the driver, or by tasks whose facts Spark brought here."""
+"""A cut that was read by a task in the driver, or by Spark's tasks."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,18 +28,18 @@ from ticdc_consumer.targets.staging import Unneeded
 
 
 class Spilled(Protocol):
-    """A net change that is not in the driver's memory."""
+    """A net change outside the driver's memory."""
 
     def steps(self) -> Iterator[tuple[int, NetChange]]:
-        """The change of each commit_ts, oldest first. Raises `Unavailable`."""
+        """Yields the change of each commit_ts, oldest first. Raises `Unavailable`."""
 
     def release(self) -> None:
-        """Frees what holds it."""
+        """Frees the resources that hold it."""
 
 
 @dataclass(slots=True)
 class Gathered:
-    """A cut that was read: `report` of all tasks together, and what is to be applied."""
+    """A cut that was read: the `report` of all tasks together, and the change to apply."""
 
     report: Report
     change: NetChange | None = None
@@ -51,10 +51,10 @@ class Gathered:
     stages: Sequence[str] = ()
     """The staging tables that its tasks filled."""
     unneeded: Unneeded | None = None
-    """Takes them in the end."""
+    """The collector that takes them at the end."""
 
     def steps(self) -> Iterator[tuple[int, NetChange]]:
-        """The change of each commit_ts, oldest first, if the cut was read with `steps`.
+        """Yields the change of each commit_ts, oldest first, if the cut was read with `steps`.
 
         Raises `Unavailable` if Spark fails: some steps are committed then, and only a new start
         reads the rest again.
@@ -75,15 +75,15 @@ class Gathered:
 
 
 def gather_here(job: ReadJob, spans: Sequence[Span], begun: Begun = lambda share: None) -> Gathered:
-    """Reads a cut's partitions with one task, in this process: the same task as Spark's. `begun`
-    gets what tells the share that is read. Sets `report.too_large` and raises as `of_tasks`
+    """Reads a cut's partitions with one task in this process: the same task as Spark's. `begun`
+    gets a function that returns the share read. Sets `report.too_large` and raises as `of_tasks`
     does."""
     return of_tasks(job, pa.Table.from_batches(read(job, spans, begun)))
 
 
 def of_tasks(job: ReadJob, sent: pa.Table) -> Gathered:
-    """What a cut's tasks sent, folded. If their facts exceed the memory budget, `report.too_large`
-    is set and there is no change. Raises what a task reported."""
+    """Folds the rows that a cut's tasks sent. If their facts exceed the memory budget,
+    `report.too_large` is set and there is no change. Raises what a task reported."""
     tables = by_table(sent)
     reports = tables.pop(REPORT, sent.slice(0, 0))
     report = merge(unpack(text) for text in reports["row"].to_pylist())
@@ -107,19 +107,19 @@ def of_tasks(job: ReadJob, sent: pa.Table) -> Gathered:
 
 
 def stages_of(job: ReadJob, facts: pa.Table) -> list[str]:
-    """The staging tables that facts name."""
+    """Returns the staging tables that facts name."""
     if job.staging is None or STAGE not in facts.column_names:
         return []
     return [job.staging.name(number) for number in pc.unique(facts[STAGE].drop_null()).to_pylist()]
 
 
 def keyless(job: ReadJob, tables: Iterable[int]) -> tuple[int, ...]:
-    """Those of the tables, by number, that have no key."""
+    """Returns those of the tables, by number, that have no key."""
     return tuple(number for number in tables if not job.layouts[number].key)
 
 
 def merge(reports: Iterable[Report]) -> Report:
-    """One report of all tasks. Raises the error that the first of them reported."""
+    """Merges the reports of all tasks. Raises the error that the first of them reported."""
     merged = Report()
     for report in reports:
         if report.error is not None:

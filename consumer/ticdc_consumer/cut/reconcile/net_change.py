@@ -1,4 +1,4 @@
-"""The net change of a cut: which keys must be absent, and which rows must be present."""
+"""The net change of a cut: keys that must be absent, and rows that must be present."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ from ticdc_consumer.targets.staging import StagingJob
 
 @dataclass(frozen=True, slots=True)
 class StagedRows:
-    """Rows that a task put into the staging table `name`: those of `table`, an index into the
-    layouts, whose keys are not among `superseded` are of the net change, and they are `count`."""
+    """Rows that a task put into the staging table `name`. The net change has `count` of them: rows
+    of `table`, an index into the layouts, whose keys are not among `superseded`."""
 
     table: int
     name: str
@@ -26,11 +26,11 @@ class StagedRows:
 
 
 class NetChange(Protocol):
-    """What a cut does to the tables, in the target's encoding.
+    """The changes of a cut to the tables, in the target's encoding.
 
-    Both methods give chunks of one table each, as (index into `layouts`, payloads), and begin anew
-    with every call. If a layout `replaces`, the keys of its rows are among `deletes` too. The
-    `staged` rows are to be written beside `rows`.
+    Both methods yield chunks of one table each, as (index into `layouts`, payloads), and start
+    again with every call. If a layout `replaces`, the keys of its rows are among `deletes` too. The
+    `staged` rows are written in addition to `rows`.
     """
 
     @property
@@ -77,15 +77,15 @@ class FoldedChange:
 
 
 def keys_to_delete(facts: pa.Table, replaces: bool) -> pa.ChunkedArray:
-    """The absent keys of one table's folded facts; with `replaces` also the present ones, whose
-    rows in the target must be out of the way before the new rows are written."""
+    """Returns the absent keys of one table's folded facts; with `replaces` also the present ones,
+    whose rows in the target must be deleted before the new rows are written."""
     if replaces:
         return facts["key"]
     return _where(facts, "key", lambda batch: pc.invert(batch["present"]))
 
 
 def rows_to_write(facts: pa.Table) -> pa.ChunkedArray:
-    """The present rows of one table's folded facts, but for those that are staged."""
+    """Returns the present rows of one table's folded facts, without the staged ones."""
     if STAGE not in facts.column_names:
         return _where(facts, "row", lambda batch: batch["present"])
     return _where(facts, "row", lambda batch: pc.and_(batch["present"], pc.is_null(batch[STAGE])))
@@ -94,7 +94,7 @@ def rows_to_write(facts: pa.Table) -> pa.ChunkedArray:
 def _where(
     facts: pa.Table, column: str, condition: Callable[[pa.RecordBatch], pa.Array]
 ) -> pa.ChunkedArray:
-    """The column where the condition is true. What lies side by side is not copied: tasks send
+    """Returns the column where the condition is true. Adjacent rows are not copied: tasks send
     present facts first."""
     chosen = []
     for batch in facts.to_batches():
@@ -109,7 +109,7 @@ def _where(
 
 
 def staged_rows(sent: pa.Table, folded: pa.Table, job: StagingJob) -> list[StagedRows]:
-    """What is to be published of the staging tables that the facts name which tasks `sent`."""
+    """Returns the rows to publish from the staging tables that the tasks' `sent` facts name."""
     staged = []
     for number in pc.unique(sent[STAGE].drop_null()).to_pylist():
         of_task = sent.filter(pc.equal(sent[STAGE], number))
@@ -122,7 +122,7 @@ def staged_rows(sent: pa.Table, folded: pa.Table, job: StagingJob) -> list[Stage
 
 
 def folded_steps(layouts: Sequence[Layout], facts: pa.Table) -> Iterator[tuple[int, FoldedChange]]:
-    """The net change of each commit_ts, oldest first; `facts` were folded with `steps`."""
+    """Yields the net change of each commit_ts, oldest first; `facts` were folded with `steps`."""
     ordered = facts.take(pc.sort_indices(facts["commit_ts"].combine_chunks()))
     for commit_ts in sorted(pc.unique(ordered["commit_ts"]).to_pylist()):
         first = pc.index(ordered["commit_ts"], commit_ts).as_py()

@@ -17,11 +17,11 @@ def fold_stream(
     steps: bool,
     keyless: Sequence[int] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """Facts sorted by table, key, commit_ts and present -> batches of CHUNKS.
+    """Folds facts sorted by table, key, commit_ts and present into batches of CHUNKS.
 
     `replaces` has an entry per table: whether its present keys must be deleted, too. Facts of
     `keyless` tables need no order, but those of one row (with `steps`, of one row and commit_ts)
-    must come together.
+    must be adjacent.
     """
     facts_read = 0
     last: pa.Table | None = None
@@ -44,7 +44,7 @@ def fold_stream(
         folded = fold_sorted(table, steps)
         if folded.clash is not None:
             yield note_chunk(ChunkKind.CLASH, folded.clash.table, text=folded.clash.to_bytes())
-        # The last fact may be superseded by the next batch's first.
+        # The next batch's first fact may supersede the last one.
         last = folded.facts.slice(folded.facts.num_rows - 1)
         yield from _passes(folded.facts.slice(0, folded.facts.num_rows - 1), replaces, steps)
         yield from _duplicates(folded.duplicates)
@@ -55,7 +55,8 @@ def fold_stream(
 
 
 def _complete(facts: pa.Table, steps: bool) -> tuple[pa.Table, pa.Table]:
-    """The facts of all rows but the last, of which the next batch may hold more; and the last's."""
+    """Returns the facts of all rows but the last, which the next batch may continue; and the last
+    row's."""
     if facts.num_rows == 0:
         return facts, facts
     last = pc.equal(facts["key"], facts["key"][-1])

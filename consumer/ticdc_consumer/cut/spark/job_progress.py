@@ -1,4 +1,4 @@
-"""How far a Spark job is, while it runs."""
+"""Progress of a Spark job while it runs."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -7,11 +7,11 @@ from threading import Event, Thread
 from pyspark.sql import SparkSession
 
 LOOK = 1.0
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 
 
 def share_done(spark: SparkSession, tasks: int) -> float:
-    """Of the tasks of the stages that run, of which the job is to have so many: 0 to 1."""
+    """Returns the share done of the running stages' tasks, for a job of `tasks` tasks: 0 to 1."""
     tracker = spark.sparkContext.statusTracker()
     stages = map(tracker.getStageInfo, tracker.getActiveStageIds())
     return min(1.0, sum(each.numCompletedTasks for each in stages if each is not None) / tasks)
@@ -21,12 +21,12 @@ def share_done(spark: SparkSession, tasks: int) -> float:
 def reporting(
     spark: SparkSession, tasks: int, report: Callable[[float], None], look: float = LOOK
 ) -> Iterator[None]:
-    """Inside, `report` gets the share of a job's tasks that are done, again and again."""
+    """Calls `report` inside, repeatedly, with the share of a job's tasks that are done."""
     ends = Event()
 
     def watch() -> None:
-        # It only shows something. Whoever waits for the job reports what fails: a JVM that has
-        # ended, a context that was stopped between two of the calls.
+        # This is only informative. The job's caller reports failures: a JVM that has ended, a
+        # context that was stopped between two of the calls.
         with suppress(Exception):
             while not ends.wait(look):
                 report(share_done(spark, tasks))

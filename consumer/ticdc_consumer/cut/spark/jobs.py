@@ -1,4 +1,4 @@
-"""The Spark jobs that look for the next cuts, and read one."""
+"""Spark jobs that survey the log for the next cuts, and read one."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,13 +29,13 @@ from ticdc_consumer.source import Survey
 from ticdc_consumer.source.marks import Span
 
 MAX_RESULT_SIZE = "spark.driver.maxResultSize"
-"""What all tasks of a job may send together; Spark ends a job that sends more."""
+"""The limit on results of all tasks of a job; Spark ends a job that exceeds it."""
 
 PACKED = pa.schema([pa.field("payload", pa.binary())])
-"""Facts as Arrow streams, one value a batch: the JVM passes them on without looking into them."""
+"""Facts as Arrow streams, one value a batch: the JVM passes them on without parsing them."""
 
 
-# If these were DDL strings, the JVM would have to parse them for each job.
+# DDL strings would make the JVM parse them for each job.
 PACKED_STRUCT: StructType = from_arrow_schema(PACKED)
 FACTS_STRUCT: StructType = from_arrow_schema(SCHEMA)
 CHUNKS_STRUCT: StructType = from_arrow_schema(CHUNKS)
@@ -57,8 +57,8 @@ def gather(
 
 
 def look(spark: SparkSession, survey: Survey) -> pa.Table:
-    """What a survey's tasks find, one for each core; nothing if that is too much for the driver.
-    Raises `Retry` if Spark itself failed."""
+    """Returns the findings of a survey's tasks, one for each core; empty if they are too large for
+    the driver. Raises `Retry` if Spark itself failed."""
     parts = survey.parts(cores(spark))
     with failures("look for resolved ts and DDL"):
         tasks = spark.range(0, len(parts), 1, len(parts))
@@ -73,11 +73,11 @@ def _look(parts: Sequence[Survey], batches: Iterable[pa.RecordBatch]) -> Iterato
 
 
 def _answer(frame: DataFrame) -> pa.Table | None:
-    """What all tasks send; None if it is more than the driver takes."""
+    """Returns the results of all tasks; None if they are more than the driver takes."""
     try:
         return frame.toArrow()
     except pa.ArrowInvalid as error:
-        # A JVM that dies leaves half an answer; whether it did, the next try shows.
+        # A JVM that dies leaves half an answer; the next try shows whether it did.
         raise Retry("Spark's answer was cut off") from error
     except (PySparkException, Py4JJavaError) as error:
         if MAX_RESULT_SIZE not in str(error):
@@ -99,7 +99,7 @@ def _run(
 
 
 def _require_whole(facts: pa.RecordBatch) -> None:
-    """Raises what a task reported: Spark then ends the job."""
+    """Raises what a task reported, which makes Spark end the job."""
     if facts["table"][0].as_py() == REPORT:
         merge([unpack(facts["row"][0].as_py())])
 
@@ -177,7 +177,8 @@ def _on_disk(frame: DataFrame) -> Iterator[DataFrame]:
 
 
 def _folded(job: ReadJob, facts: DataFrame, parts: int, steps: bool) -> DataFrame:
-    """Facts -> CHUNKS, by a shuffle; with `steps` sorted by step and pass over all partitions."""
+    """Returns CHUNKS from facts, by a shuffle; with `steps` sorted by step and pass over all
+    partitions."""
     replaces = tuple(layout.replaces for layout in job.layouts)
     without_key = keyless(job, range(len(job.layouts)))
     fold_them = partial(fold_stream, replaces=replaces, steps=steps, keyless=without_key)

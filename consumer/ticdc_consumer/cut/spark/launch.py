@@ -16,10 +16,10 @@ _TEMPORARY = "-Djava.io.tmpdir="
 
 @contextmanager
 def private_settings(settings: Iterable[tuple[str, str]], folder: Path) -> Iterator[None]:
-    """Inside, `launch_gateway` starts a JVM with these settings by way of files that this user
-    alone can read, and without our own settings in its environment. The files are removed at the
-    end: the JVM has read them when it answers. Its temporary files are in `folder`, unless a user
-    names another place."""
+    """Lets `launch_gateway` start a JVM inside with these settings in files that only this user can
+    read, and without our own settings in its environment. The files are removed at the end: the JVM
+    has read them when it answers. Its temporary files are in `folder`, unless a user names another
+    place."""
     properties, java = folder / "spark.properties", folder / "java.options"
     try:
         _write(properties, java, dict(settings))
@@ -36,7 +36,7 @@ def private_settings(settings: Iterable[tuple[str, str]], folder: Path) -> Itera
 
 @contextmanager
 def _environment(changed: Mapping[str, str]) -> Iterator[None]:
-    """This process's environment with `changed`, and without our settings."""
+    """Adds `changed` to this process's environment inside, and hides our settings."""
     ours = variable("")
     hidden = [n for n in os.environ if n.startswith(ours) and n not in OTHER_VARIABLES]
     before = {name: os.environ.get(name) for name in (*hidden, *changed)}
@@ -55,7 +55,7 @@ def _environment(changed: Mapping[str, str]) -> Iterator[None]:
 
 def _write(properties: Path, java: Path, settings: dict[str, str]) -> None:
     options = settings.get(_JAVA_OPTIONS, "")
-    # Of a heap's size Spark says itself that it belongs elsewhere.
+    # Spark itself reports that a heap's size belongs elsewhere.
     if "-Xmx" not in options:
         everywhere = (options, *(os.environ.get(name, "") for name in _JAVA_VARIABLES))
         words = shlex.split(options)
@@ -68,12 +68,12 @@ def _write(properties: Path, java: Path, settings: dict[str, str]) -> None:
 
 
 def _escaped(option: str) -> str:
-    """As a file of Java's launcher quotes it."""
+    """Quotes an option for a file of Java's launcher."""
     return option.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def _property(text: str) -> str:
-    """As java.util.Properties reads it: in ASCII, other characters by their UTF-16."""
+    """Escapes text for java.util.Properties: in ASCII, other characters by their UTF-16."""
     units = memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H")
     return "".join([chr(n) if chr(n) in _PLAIN else f"\\u{n:04x}" for n in units])
 

@@ -1,5 +1,5 @@
-"""A folder below the temporary one for all that one start of Spark writes to this machine's disk.
-Spark removes it; what is left by one that was killed is removed by the next start of that name."""
+"""A folder below the temporary one for everything that one start of Spark writes to this machine's
+disk. Spark removes it; the next start of that name removes the leftovers of a killed one."""
 
 import atexit
 import fcntl
@@ -15,7 +15,7 @@ LOCK = "lock"
 
 
 class Scratch:
-    """A folder that this process has for itself until it ends, and its JVM, which inherits `lock`.
+    """A folder that this process and its JVM, which inherits `lock`, own until they end.
 
     A folder is made before it is locked: one without the file `lock` belongs to a start that is at
     work on it.
@@ -25,7 +25,7 @@ class Scratch:
         self.path = path
         new = path / "lock.new"
         self.lock = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        # Where the file system has no locks, nobody can tell who lives: the folder stays.
+        # Without locks in the file system, nobody can tell who lives: the folder stays.
         with suppress(OSError):
             fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             new.rename(path / LOCK)
@@ -41,7 +41,7 @@ class Scratch:
 
 @contextmanager
 def scratch(name: str) -> Iterator[Scratch]:
-    """A new folder for `name`, after those that dead processes left for it are removed; it is
+    """Creates a folder for `name`, after removing those that dead processes left for it; it is
     removed if the caller fails, else when this process ends."""
     parent = Path(tempfile.gettempdir())
     prefix = f"{re.sub(r'[^A-Za-z0-9_.]+', '-', name).strip('-')[:24]}-spark-"
@@ -59,7 +59,7 @@ def scratch(name: str) -> Iterator[Scratch]:
 
 
 def _remove_if_left(path: Path) -> None:
-    """Raises OSError if its process lives, and if it is not this user's."""
+    """Removes a leftover folder. Raises OSError if its process lives, or another user owns it."""
     if path.lstat().st_uid != os.getuid():
         return
     lock = os.open(path / LOCK, os.O_RDWR | os.O_NOFOLLOW)

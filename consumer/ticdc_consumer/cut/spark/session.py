@@ -34,19 +34,19 @@ DEFAULTS = {
     "spark.master": "local[2]",
     # Loopback TCP costs a Python job 40 ms in delayed acknowledgements.
     "spark.python.unix.domain.socket.enabled": "true",
-    # Partition counts are ours to choose, by the size of the cut.
+    # We choose partition counts, by the size of the cut.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
     # A batch is what a worker holds at a time, whatever the size of its rows.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
     "spark.sql.execution.arrow.maxBytesPerBatch": "16m",
     "spark.driver.memory": "2g",
-    # What one job may return to the driver; above the memory budget none does.
+    # The limit on what one job may return to the driver; no job exceeds the memory budget.
     "spark.driver.maxResultSize": "1g",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # This JVM passes facts on: it never earns back what the second compiler takes, a fifth of the
-    # CPU of a run of 500,000 changes.
+    # This JVM only passes facts on: it never earns back the cost of the second compiler, a fifth of
+    # the CPU of a run of 500,000 changes.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -Dlog4j2.configurationFile="
     + Path(__file__).with_name("log4j2.properties").as_uri(),
 }
@@ -55,34 +55,34 @@ LOCAL = {
     # A machine whose own name does not resolve can still run Spark in one process.
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    # Larger results of tasks go through a socket, which one process does not need: a fifth of what
-    # the JVM takes of a large cut. Spark never hands over more than it may send in one message.
+    # Larger results of tasks go through a socket, which one process does not need: a fifth of the
+    # JVM's time for a large cut. Spark never hands over more than it may send in one message.
     "spark.task.maxDirectResultSize": "1g",
 }
 
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 PARTITION_BYTES = 32 << 20
-"""Bytes of messages whose facts one partition of a shuffle folds, about; the driver and its JVM
-hold the results of two at a time."""
+"""Approximate bytes of messages whose facts one partition of a shuffle folds; the driver and its
+JVM hold the results of two at a time."""
 MOST_PARTITIONS = 1_000
 UNKNOWN_SIZE = 32
-"""Partitions of a cut whose size is not known."""
+"""Partitions of a cut of unknown size."""
 
 # A socket's path has 103 bytes on macOS, 107 on Linux; Spark adds /.UUID.sock to its folder.
 LONGEST = 103 - len("/.") - 36 - len(".sock")
 
 WARMING_JOBS = 12
-"""The first takes seconds, the twelfth a third longer than the thousandth."""
+"""Small jobs for warming up: the first takes seconds, the twelfth a third longer than the
+thousandth."""
 WARM = StructType([StructField("id", LongType())])
 
 
 def session(settings: Mapping[str, str], app_name: str) -> SparkSession:
-    """The process's Spark session, started with `settings` over our defaults.
+    """Returns the process's Spark session, started with `settings` over our defaults.
 
-    The leading `spark.` of a setting's name may be left out. A session that already runs is
-    returned as it is; under spark-submit, its settings have precedence over our defaults, and its
-    master over `settings`. Raises
-    `Unavailable` if Java is missing or Spark does not start.
+    The leading `spark.` of a setting's name may be left out. A running session is returned as it
+    is; under spark-submit, its settings have precedence over our defaults, and its master over
+    `settings`. Raises `Unavailable` if Java is missing or Spark does not start.
     """
     running = SparkSession.getActiveSession()
     if running is not None:
@@ -115,9 +115,9 @@ def session(settings: Mapping[str, str], app_name: str) -> SparkSession:
 
 
 def _start(conf: SparkConf) -> None:
-    """Creates the SparkContext in a thread of its own: in the main thread it would take SIGINT for
-    itself. Whatever a signal's handler raises meanwhile is raised when the context exists, since a
-    JVM that nobody waits for stays for ever."""
+    """Creates the SparkContext in its own thread: in the main thread it would take SIGINT for
+    itself. Anything that a signal's handler raises meanwhile is raised when the context exists,
+    since a JVM that nobody waits for stays for ever."""
 
     def start() -> None:
         gateway = SparkContext._gateway or _gateway(conf)
@@ -140,15 +140,15 @@ def _start(conf: SparkConf) -> None:
 
 
 def stop(spark: SparkSession) -> None:
-    """Ends the session. It does nothing if the JVM has ended before."""
+    """Ends the session. Does nothing if the JVM has ended before."""
     with suppress(Py4JError, ConnectionError):
         spark.stop()
 
 
 @contextmanager
 def failures(doing: str) -> Iterator[None]:
-    """Turns what Spark raises inside into `Retry`, into `Unavailable` if its JVM has ended, or into
-    `Stop` if a Python worker raised what it would raise again."""
+    """Converts Spark's errors inside to `Retry`, to `Unavailable` if its JVM has ended, or to
+    `Stop` if a Python worker raised an error that it would raise again."""
     try:
         yield
     except (Py4JNetworkError, ConnectionError) as error:
@@ -174,13 +174,13 @@ def _reason(error: Exception) -> str:
             f"a disk is full ({_FULL}), most likely that of its temporary files: make room there, "
             "or name another folder by [spark] local.dir"
         )
-    # Before it, Py4J says which of its own objects was called.
+    # Py4J names its own called object before it.
     java = text.partition("\n: ")[2]
     return _first_line(java or text) or repr(error)
 
 
 def _fault_of_worker(text: str) -> str:
-    """The type of the exception of Python that a worker's traceback ends with; "" if there is none,
+    """Returns the type of the Python exception that ends a worker's traceback; "" if there is none,
     or if it may pass: the machine's and our own."""
     types = re.findall(r"^([A-Z]\w*(?:Error|Exception|Iteration))(?::|$)", text, re.M)
     kind = getattr(builtins, types[-1], None) if types else None
@@ -208,14 +208,14 @@ def warm_up(spark: SparkSession, jobs: int = WARMING_JOBS) -> None:
 
 
 def cores(spark: SparkSession) -> int:
-    """How many tasks run at a time."""
+    """Returns the number of tasks that run at a time."""
     with failures("count its cores"):
         return max(1, spark.sparkContext.defaultParallelism)
 
 
 def shuffle_partitions(spark: SparkSession, size: float) -> int:
-    """In how many partitions Spark folds a cut of about `size` bytes: one job for each brings them
-    to the driver. As many as the user set, else by the size, which is 0 if it is not known."""
+    """Returns in how many partitions Spark folds a cut of about `size` bytes; one job per partition
+    brings them to the driver. The user's setting, else by the size, 0 if unknown."""
     explicit = spark.sparkContext.getConf().get(SHUFFLE_PARTITIONS)
     if explicit is not None:
         return int(explicit)
@@ -232,7 +232,7 @@ def _conf(settings: Mapping[str, str]) -> SparkConf:
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if submitted:
         SparkContext._ensure_initialized()
-        # spark-submit has chosen the cluster already, and what it ships is there.
+        # spark-submit has chosen the cluster already, where its files are.
         settings = {name: value for name, value in settings.items() if name != "spark.master"}
     conf = SparkConf(loadDefaults=submitted).setAll(list(settings.items()))
     for name, value in DEFAULTS.items():
@@ -244,9 +244,9 @@ def _conf(settings: Mapping[str, str]) -> SparkConf:
 
 
 def _gateway(conf: SparkConf) -> JavaGateway:
-    """A JVM whose log about itself reaches nobody, unless it does not start. It ends with this
-    process, and by no signal before: neither the terminal's, nor one to the process group, nor
-    the SIGTERM that systemd sends to each process of a service."""
+    """Starts a JVM whose log about itself is dropped, unless it does not start. It ends only with
+    this process, and by no earlier signal: neither the terminal's, nor one to the process group,
+    nor the SIGTERM that systemd sends to each process of a service."""
     with (
         scratch(conf.get("spark.app.name", "")) as folder,
         private_settings(conf.getAll(), folder.path),
@@ -277,10 +277,10 @@ def _pass_on(output: IO[str]) -> None:
 
 
 def _relevant_lines(output: Iterable[str]) -> Iterator[str]:
-    """Without the JVM's warnings about modules that Spark uses on purpose, and without the
-    tracebacks of Python workers whose job has finished and no longer reads their output, or that
-    Spark ended after a minute without work. Several write at once: a line that continues a
-    traceback may stand alone."""
+    """Drops the JVM's warnings about modules that Spark uses on purpose, and the tracebacks of
+    Python workers whose job has finished and no longer reads their output, or that Spark ended
+    after a minute without work. Several write at once, so a line that continues a traceback may
+    come alone."""
     block: list[str] = []
     for line in output:
         if line.startswith(("Traceback ", " ")):

@@ -1,4 +1,4 @@
-"""A net change that lies on Spark's disks, streamed to the driver in bounded memory."""
+"""A net change on Spark's disks, streamed to the driver in bounded memory."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -16,7 +16,7 @@ from ticdc_consumer.targets.layout import Layout
 
 STREAMING = "ticdc.streaming"
 """The local property of Spark's jobs that stream a net change. If Spark has lost a part of it, such
-a job reads Kafka again, and nobody looks at the reports of its tasks."""
+a job reads Kafka again, and nobody reads the reports of its tasks."""
 
 STEP_BYTES = 64 << 20
 """The most bytes of one commit_ts that the driver keeps in memory."""
@@ -24,7 +24,7 @@ STEP_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class SpilledChange:
-    """A net change in chunks: `read` gives those of one pass, anew with every call."""
+    """A net change in chunks: `read` yields those of one pass, from scratch with every call."""
 
     staged: ClassVar[tuple[StagedRows, ...]] = ()
     layouts: Sequence[Layout]
@@ -55,18 +55,18 @@ class SpilledCut:
             raise Unavailable(str(error)) from error
 
     def release(self) -> None:
-        """A JVM that has ended holds nothing."""
+        """Frees the cut; a JVM that has ended holds nothing."""
         with suppress(Retry, Unavailable), failures("free the cut"):
             self.chunks.unpersist()
 
 
 def spilled_change(layouts: Sequence[Layout], chunks: DataFrame) -> NetChange:
-    """The whole cut; each pass streams one partition after another."""
+    """Returns the whole cut; each pass streams one partition after another."""
     return SpilledChange(layouts, lambda kind: _streamed(chunks, f"pass = {kind:d}"))
 
 
 def spilled_steps(layouts: Sequence[Layout], chunks: DataFrame) -> Iterator[tuple[int, NetChange]]:
-    """The net change of each commit_ts, oldest first, from chunks sorted by step and pass.
+    """Yields the net change of each commit_ts, oldest first, from chunks sorted by step and pass.
 
     A step above STEP_BYTES is streamed by jobs of its own, again each time it is applied.
     """
@@ -98,17 +98,17 @@ def _step(
 
 
 def _streamed(chunks: DataFrame, condition: str) -> Iterator[Any]:
-    """The chunks that fulfil a condition in SQL, one partition after another; Spark gets the next
-    one ready while the target takes this one.
+    """Yields the chunks that fulfil a condition in SQL, one partition after another; Spark prepares
+    the next one while the target takes this one.
 
     By way of the RDD: as long as a DataFrame is iterated over, Spark's scheduler keeps what each
-    partition gave (`DAGScheduler.activeQueryToJobs`, seen in 4.3), the whole cut in the end.
+    partition gave (`DAGScheduler.activeQueryToJobs`, seen in 4.3), in the end the whole cut.
     """
     with failures("stream the cut"):
         selected = chunks.where(condition).rdd
         selected.context.setLocalProperty(STREAMING, "yes")
         try:
-            # Its jobs keep what is set now.
+            # Its jobs keep the property as set now.
             rows = selected.toLocalIterator(prefetchPartitions=True)
         finally:
             selected.context.setLocalProperty(STREAMING, None)  # type: ignore[arg-type]

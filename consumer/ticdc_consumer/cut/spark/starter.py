@@ -1,4 +1,4 @@
-"""When Spark starts: when a cut needs it, or in a thread beside the first cuts."""
+"""Starts Spark when a cut needs it, or in a thread during the first cuts."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PAUSE = 0.1
-"""Seconds between two looks whether a run that waits for Spark is to stop."""
+"""Seconds between two checks whether a run that waits for Spark should stop."""
 
 
 class SparkStarter:
-    """A session that starts once, by `begin` or by its first user. One that is given by `running`
-    is there from the beginning, and goes on after the end."""
+    """A session that starts once, by `begin` or by its first user. A `running` one exists from the
+    beginning and outlives this."""
 
     def __init__(
         self,
@@ -31,8 +31,8 @@ class SparkStarter:
         gives_up: Callable[[], bool] = lambda: False,
         report: "ExecutorReport" = lambda count, lost, waits: None,
     ) -> None:
-        """`gives_up` says whether a user need not wait any longer, for a start or for a cluster's
-        executors; `report` takes what is known of these, every second."""
+        """`gives_up` says whether a user may stop waiting for a start or for a cluster's executors;
+        `report` takes the state of these, every second."""
         self._settings = settings
         self._app_name = app_name
         self._running = running
@@ -48,31 +48,31 @@ class SparkStarter:
 
     @property
     def begun(self) -> bool:
-        """Whether there is a session, or one starts."""
+        """Returns whether there is a session, or one starts."""
         return self._running is not None or self._started is not None
 
     @property
     def ready(self) -> bool:
-        """Whether there is a session, so that nobody has to wait for it."""
+        """Returns whether there is a session, so that nobody has to wait for it."""
         started = self._started
         has_started = started is not None and started.done() and started.exception() is None
         return self._running is not None or has_started
 
     @property
     def gave_up(self) -> bool:
-        """Whether jobs were ended for which the cluster had no executor, by `gives_up`."""
+        """Returns whether `gives_up` ended jobs for which the cluster had no executor."""
         return self._watch is not None and self._watch.gave_up
 
     def begin(self, why: str) -> None:
-        """Starts the session and warms it up, unless it has begun; waits for neither. `why` goes on
-        the sentence "starting Spark"."""
+        """Starts the session and warms it up, unless it has begun; waits for neither. `why`
+        continues the sentence "starting Spark"."""
         self._announce(why)
         if not self.begun:
             self._started = self._threads.submit(self._start)
             self._warmed = self._threads.submit(self._warm_up, self._started)
 
     def require(self) -> None:
-        """Raises the `Unavailable`, or whatever else, that ended the start, if it has ended so."""
+        """Raises the `Unavailable`, or any other error, that ended the start."""
         for step in (self._started, self._warmed):
             if step is not None and step.done():
                 step.result()
@@ -84,8 +84,8 @@ class SparkStarter:
             logger.info("starting Spark %s; this takes some seconds", why, extra=fields)
 
     def session(self, why: str) -> "SparkSession":
-        """The session, which starts now if it has not begun. `why` goes on the sentence "starting
-        Spark". Raises `Unavailable`, and `Away` by `gives_up`."""
+        """Returns the session, starting it now if it has not begun. `why` continues the sentence
+        "starting Spark". Raises `Unavailable`, and `Away` by `gives_up`."""
         if self._running is not None:
             return self._running
         self._announce(why)
@@ -101,8 +101,8 @@ class SparkStarter:
         return spark
 
     def close(self) -> None:
-        """Ends what was started. A start that is under way is waited for, whatever signals come: a
-        JVM that nobody waits for stays for ever."""
+        """Ends what was started. A start in progress is waited for, whatever signals come: a JVM
+        that nobody waits for stays for ever."""
         self._needed.set()
         self._closing = True
         steps: list[Future[Any]] = [
@@ -133,7 +133,7 @@ class SparkStarter:
         return spark
 
     def _warm_up(self, started: "Future[SparkSession]") -> None:
-        """Stops when a cut needs the session, which warms it up, too."""
+        """Warms up until a cut needs the session, which warms it up, too."""
         if started.exception() is not None:
             return
         from ticdc_consumer.cut.spark.session import WARMING_JOBS, warm_up

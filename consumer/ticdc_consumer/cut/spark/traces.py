@@ -24,7 +24,7 @@ def trace_on_spark(
     groups: Sequence[Sequence[Span]],
     report: Callable[[float], None],
 ) -> pa.Table:
-    """The records of all tasks, one for each group of spans. `report` gets the share that is read.
+    """Returns the records of all tasks, one for each group of spans. `report` gets the share read.
     Raises `Retry` or `Unavailable` if Spark failed."""
     frozen = tuple(tuple(group) for group in groups)
     tasks = spark.range(0, len(frozen), 1, len(frozen))

@@ -1,4 +1,4 @@
-"""What Spark's Python workers do before each task of ours."""
+"""Preparation of Spark's Python workers before each task of ours."""
 
 import gc
 import sys
@@ -13,14 +13,14 @@ Batches = Iterator[pa.RecordBatch]
 Run = Callable[[Batches], Batches]
 
 _modules = 0
-"""How many were imported when they were last taken from the collector."""
+"""The number of modules when they were last frozen."""
 
 
 def in_workers(rows: DataFrame, run: Run, columns: StructType | str) -> DataFrame:
-    """What `run` makes of the batches of each task.
+    """Applies `run` to the batches of each task.
 
-    A worker collects garbage after every task (`pyspark/daemon.py`). To walk over what the imported
-    modules hold takes 30 ms of a core, more than most tasks do; so they are frozen.
+    A worker collects garbage after every task (`pyspark/daemon.py`). Scanning the imported modules'
+    objects takes 30 ms of a core, more than most tasks do; so they are frozen.
     """
     return rows.mapInArrow(partial(_with_frozen_modules, run), columns)
 

@@ -1,1 +1,1 @@
-"""A pending DDL that an operator does."""
+"""Pending DDL that an operator does."""

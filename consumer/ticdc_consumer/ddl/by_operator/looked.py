@@ -1,5 +1,5 @@
-"""Whether the target looks as after a DDL that an operator did: `--ddl-done` and `--ddl-run` look
-before they believe. What no query can show is taken from the operator."""
+"""Checks of the target after an operator's DDL: `--ddl-done` and `--ddl-run` verify its result. The
+operator answers for facts that no query can show."""
 
 import re
 from collections.abc import Sequence
@@ -37,18 +37,18 @@ from ticdc_consumer.targets.schema.create import literal
 from ticdc_consumer.targets.schema.initial import initial
 
 _WIDTH = re.compile(r"(?<=int)\(\d+\)")
-"""What MySQL's and MariaDB's catalogs show beside the type of an integer."""
+"""Additions to an integer's type in MySQL's and MariaDB's catalogs."""
 _COMPARED = INTEGERS | TEXTS | {"decimal", "enum"}
 """Types whose values a statement compares alike in every target."""
 
 
 def require_done(context: DdlContext, entry: LedgerEntry, option: str) -> None:
-    """Raises `Stop`, which begins with the `option` of the command line and names what was found,
-    unless the target looks as after the DDL."""
+    """Raises `Stop`, which begins with the command line's `option` and names what was found, unless
+    the target looks as after the DDL."""
     try:
         statement = context.statement(entry)
     except (DefinitionError, Stop):
-        return  # what it does is not certain
+        return  # its effect is not certain
     try:
         with context.target.errors():
             _look(context, entry, statement)
@@ -95,7 +95,7 @@ def _require_schema(context: DdlContext, source: str) -> None:
 
 
 def _require_new(context: DdlContext, name: TableName) -> None:
-    """It has no rows, or those that a load brought: only then the ledger knows the table."""
+    """Requires no rows, or those that a load brought: only then the ledger knows the table."""
     _table(context, name)
     if name not in context.ledger.known().destinations:
         _require_empty(context, name, "the upstream created the table without rows; delete them")
@@ -109,7 +109,7 @@ def _require_empty(context: DdlContext, name: TableName, cure: str) -> None:
 
 
 def _require_gone(context: DdlContext, name: TableName) -> None:
-    """Of a merged table, only the rows of its own shard go."""
+    """Requires the table gone; of a merged table, only the rows of its own shard."""
     located = _located(context, name)
     if located is None or context.target.describe(*located) is None:
         return
@@ -183,8 +183,8 @@ def _require_no_column(
 def _require_type(
     context: DdlContext, name: TableName, described: TargetTable, old: str, column: Column
 ) -> None:
-    """Its type is not the one that the consumer made of it before, unless that is the new one, too.
-    Another one is an operator's choice."""
+    """Requires that the column no longer has the type that the consumer made of the old one, unless
+    the new one is the same. Any other type is an operator's choice."""
     if name not in context.definitions:
         return
     before = context.definitions[name]
@@ -205,7 +205,8 @@ def _require_type(
 
 
 def _require_initial(context: DdlContext, name: TableName, column: Column, computed: bool) -> None:
-    """The rows that are there hold what upstream's got from the ADD COLUMN: no others came yet."""
+    """Requires that existing rows hold the upstream's values from the ADD COLUMN: no others came
+    yet."""
     try:
         value = initial(column, computed)
     except Unsupported:
@@ -252,7 +253,7 @@ def _table(context: DdlContext, name: TableName) -> TargetTable:
 
 
 def _located(context: DdlContext, name: TableName) -> TargetName | None:
-    """None for a table that the filter leaves out."""
+    """Returns None for a table that the filter leaves out."""
     try:
         return context.locate(name)
     except Unsupported:
@@ -264,7 +265,7 @@ def _quoted(context: DdlContext, name: TableName) -> str:
 
 
 def _of_shard(context: DdlContext, name: TableName) -> str:
-    """The condition of the rows of a merged table's own shard."""
+    """Returns the condition of a merged table's rows of its own shard."""
     shard = context.shard(name)
     if shard is None:
         return ""

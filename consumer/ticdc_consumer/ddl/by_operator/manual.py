@@ -1,4 +1,4 @@
-"""A pending DDL that an operator does: elsewhere (`--ddl-done`), or by their SQL (`--ddl-run`)."""
+"""Pending DDL that an operator does: elsewhere (`--ddl-done`), or by their SQL (`--ddl-run`)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,9 +25,9 @@ BY_OPERATOR = "an operator did it"
 
 
 def done_by_operator(context: DdlContext, entry_id: str) -> LedgerEntry:
-    """`--ddl-done TS[:SEQ]`: marks a DDL that an operator has run: one that is pending, or the
-    CREATE VIEW of a view that is left out. Raises `Usage` unless `entry_id` names exactly one, and
-    `Stop` if the target does not look as after it."""
+    """Marks a DDL that an operator has run, for `--ddl-done TS[:SEQ]`: a pending one, or the CREATE
+    VIEW of a view that is left out. Raises `Usage` unless `entry_id` names exactly one, and `Stop`
+    if the target does not look as after it."""
     ledger = context.ledger
     entry = _open(ledger, entry_id, "--ddl-done")
     require_done(context, entry, f"--ddl-done {entry.id}")
@@ -42,13 +42,13 @@ def done_by_operator(context: DdlContext, entry_id: str) -> LedgerEntry:
 def run_by_operator(
     context: DdlContext, store: Store, entry_id: str, sql: str, retries: int = 1
 ) -> LedgerEntry:
-    """`--ddl-run TS[:SEQ] FILE`: runs an operator's SQL in place of a pending DDL, or of the CREATE
-    VIEW of a view that is left out, and marks it done with the text of that SQL.
+    """Runs an operator's SQL, for `--ddl-run TS[:SEQ] FILE`, in place of a pending DDL or of a
+    left-out view's CREATE VIEW, and marks it done with that SQL.
 
-    Where DDL is transactional that is one transaction. Elsewhere the ledger notes first what is
+    Where DDL is transactional that is one transaction. Elsewhere the ledger first notes that it is
     begun: after a crash the DDL waits for an operator again, and a view is left out as before.
-    Raises `Usage` for what cannot be run at all, and `Stop` if the target refuses it, or does not
-    look as after the DDL then.
+    Raises `Usage` for SQL that cannot be run at all, and `Stop` if the target refuses it, or does
+    not look as after the DDL then.
     """
     target = context.target
     entry = _open(store.ledger, entry_id, "--ddl-run")
@@ -68,7 +68,7 @@ def run_by_operator(
         with target.transaction():
             store.ledger.mark(begun)
         _run(target, texts)
-        store.reconnect()  # what the SQL set for its session, as by USE, ends with it
+        store.reconnect()  # ends the SQL's session settings, as by USE
         looks()
         with target.transaction():
             store.ledger.mark(done)
@@ -84,9 +84,9 @@ def run_in_place(
     texts: Sequence[str],
     looks: Callable[[], None] = lambda: None,
 ) -> None:
-    """Runs these statements in the place of a DDL, and marks it done, inside a transaction of a
-    target whose DDL is part of it; `looks` looks at what they did. Raises `Stop` if the target
-    refuses one."""
+    """Runs these statements in place of a DDL, and marks it done, inside a transaction of a target
+    whose DDL is part of it; `looks` checks their result. Raises `Stop` if the target refuses one.
+    """
     ledger.mark(done)
     _run(target, texts)
     looks()
@@ -95,15 +95,14 @@ def run_in_place(
 
 
 def is_done(store: Store, entry: LedgerEntry) -> bool:
-    """Whether the entry is no longer as it was, by a new session. Raises `Fenced`, `Retry`."""
+    """Returns whether the entry has changed, by a new session. Raises `Fenced`, `Retry`."""
     store.reconnect()
     stored = store.ledger.entry(entry.order)
     return stored is None or stored.state != entry.state
 
 
 def refuse_begun(entry: LedgerEntry) -> None:
-    """Raises `Stop` for a DDL whose SQL by an operator was cut off: how much of it ran is not
-    known."""
+    """Raises `Stop` for a DDL whose operator's SQL was cut off: how much of it ran is unknown."""
     if entry.instead:
         raise Stop(
             "the SQL that an operator ran instead was interrupted or refused, and part of it may "
@@ -112,8 +111,8 @@ def refuse_begun(entry: LedgerEntry) -> None:
 
 
 def statements(target: Target, sql: str) -> list[str]:
-    """The statements of a file, each ended by `;`. Raises `Usage` for none, for those that begin or
-    end transactions, and for unbalanced quotes."""
+    """Returns the statements of a file, each ended by `;`. Raises `Usage` for none, for those that
+    begin or end transactions, and for unbalanced quotes."""
     dialect = Dialect.get_or_raise(target.sqlglot_dialect)
     try:
         tokens = dialect.tokenize(sql)
@@ -166,7 +165,7 @@ def _refused(target: Target, what: str) -> Iterator[None]:
 
 
 def parsed_id(entry_id: str, option: str) -> tuple[int, int | None]:
-    """TS, and SEQ if it is given. Raises `Usage` for what is not the id of a DDL."""
+    """Returns TS, and SEQ if it is given. Raises `Usage` unless the text is the id of a DDL."""
     commit_ts, colon, seq = entry_id.partition(":")
     if not commit_ts.isdecimal() or (colon and not seq.isdecimal()):
         raise Usage(f"{option} takes TS or TS:SEQ, two numbers; not {entry_id!r}")
@@ -174,7 +173,7 @@ def parsed_id(entry_id: str, option: str) -> tuple[int, int | None]:
 
 
 def _open(ledger: Ledger, entry_id: str, option: str) -> LedgerEntry:
-    """The DDL that is pending, or whose view is left out."""
+    """Returns the DDL that is pending, or whose view is left out."""
     commit_ts, seq = parsed_id(entry_id, option)
     pending, lacking = ledger.pending(), list(left_out(ledger).values())
     both = [*pending, *lacking]

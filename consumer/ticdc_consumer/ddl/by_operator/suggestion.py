@@ -1,4 +1,4 @@
-"""What an operator might run in place of a DDL that stopped. Only printed, never run."""
+"""Statements that an operator might run in place of a stopped DDL. Only printed, never run."""
 
 import logging
 from collections.abc import Iterator
@@ -33,8 +33,8 @@ _CLOCK = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime)
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """Not `tried`: whether the target takes the statements is not known. If they are `inexact`,
-    they may give rows of the DDL's table other values than TiDB has."""
+    """Not `tried`: the target may refuse the statements. If `inexact`, they may give rows of the
+    DDL's table other values than TiDB has."""
 
     statements: tuple[str, ...]
     tried: bool
@@ -42,14 +42,14 @@ class Suggestion:
 
 
 def suggested(context: DdlContext, entry: LedgerEntry) -> Suggestion | None:
-    """Statements for a DDL that the consumer does not do by itself, in the target's types and
-    words. None for one that only something in the target is in the way of: the target refuses the
-    same statements until that is gone, and the consumer runs them then."""
+    """Returns statements for a DDL that the consumer does not do by itself, in the target's types
+    and words. Returns None if only something in the target is in the way: until it is gone the
+    target refuses the same statements, and the consumer runs them then."""
     try:
         translate.work(context, entry)
         return None
     except (LeftOut, ViewInTheWay, TableNotSent):
-        return None  # it is not needed, or the view would be wrong, or the rows are not known
+        return None  # it is not needed, or the view would be wrong, or the rows are unknown
     except (Unsupported, DefinitionError) as refusal:
         if isinstance(refusal.__cause__, DefinitionError):
             return None  # it does not fit its table, here as little as upstream
@@ -62,7 +62,8 @@ def suggested(context: DdlContext, entry: LedgerEntry) -> Suggestion | None:
 
 
 def way_on(context: DdlContext, entry: LedgerEntry, refusal: Stop) -> str:
-    """How the consumer can still run the DDL by itself, unless the refusal says that already."""
+    """Returns how the consumer can still run the DDL by itself, unless the refusal says that
+    already."""
     if isinstance(refusal, ValuesNotSent) and context.snapshot_of is None:
         return "; set [source] upstream, from which these values can be read, and start again"
     if isinstance(refusal, TableNotSent) and not context.load_missing:
@@ -91,7 +92,7 @@ def _suggestion(
 
 
 def _instead(context: DdlContext, entry: LedgerEntry, refusal: Unsupported) -> Suggestion | None:
-    """The statements that a refusal comes with, around which views are preserved."""
+    """Returns the statements of a refusal, enclosed in statements that preserve views."""
     try:
         statement = context.statement(entry)
         work = translate.with_views(context, statement, Alteration(refusal.instead))
@@ -106,7 +107,7 @@ def _instead(context: DdlContext, entry: LedgerEntry, refusal: Unsupported) -> S
 
 
 def _repairable(context: DdlContext, entry: LedgerEntry) -> bool:
-    """Whether `verify --repair` finds the rows of the DDL's table: by a key."""
+    """Returns whether `verify --repair` finds the rows of the DDL's table: by a key."""
     known = context.ledger.known().get((entry.schema, entry.table))
     return known is None or bool(known.table.handle_key)
 
@@ -122,17 +123,17 @@ def _transpiled(context: DdlContext, entry: LedgerEntry) -> Suggestion | None:
         if isinstance(trees[0], exp.Alter) and trees[0].find(*_CLOCK) is not None:
             return None  # the target's clock would give other values
         for definer in list(trees[0].find_all(exp.DefinerProperty)):
-            definer.pop()  # who may create it is not certain
+            definer.pop()  # its possible creators are not certain
         for table in _of_databases(trees[0]):
             _move(target, table, entry.schema, context.route)
         for name in trees[0].find_all(exp.Identifier):
-            target.quote(None, name.this)  # what cannot be a name is not suggested
+            target.quote(None, name.this)  # an invalid name is not suggested
         dialect = target.sqlglot_dialect
         text = trees[0].sql(dialect=dialect, unsupported_level=ErrorLevel.RAISE)
         outcome = outcome_of(context, entry, trees[0], text)
         if outcome == "refused":
             return None
-        # An ALTER TABLE gives the rows values by the target's own rules.
+        # The target's own rules decide the values that an ALTER TABLE gives to rows.
         altered = (entry.schema, entry.table) if isinstance(trees[0], exp.Alter) else None
         inexact = altered is not None and target.has_rows(*context.locate(altered))
         return Suggestion((text,), outcome == "tried", inexact)
@@ -143,8 +144,8 @@ def _transpiled(context: DdlContext, entry: LedgerEntry) -> Suggestion | None:
 
 
 def _of_databases(tree: exp.Expr) -> list[exp.Table]:
-    """The tables, without the names that WITH gives to queries. Raises `Unsupported` if it is not
-    certain which of both a name is."""
+    """Returns the tables, without the names that WITH gives to queries. Raises `Unsupported` if a
+    name might be either."""
     queries = {query.alias.lower() for query in tree.find_all(exp.CTE)}
     tables = []
     for table in tree.find_all(exp.Table):
@@ -157,7 +158,7 @@ def _of_databases(tree: exp.Expr) -> list[exp.Table]:
 
 
 def _queries_around(table: exp.Table) -> Iterator[exp.CTE]:
-    """The queries of a WITH that is not RECURSIVE, in which the table is named."""
+    """Yields the queries of non-RECURSIVE WITHs in which the table is named."""
     above = table.find_ancestor(exp.CTE)
     while above is not None:
         words = above.find_ancestor(exp.With)

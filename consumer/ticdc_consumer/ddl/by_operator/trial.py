@@ -1,6 +1,6 @@
-"""Whether the target takes statements as it is now, tried such that nothing of them stays.
+"""Trials of statements against the target's current state, without lasting effects.
 
-Where DDL is transactional, that is done as `--ddl-run` does it, in a transaction that is rolled
+Where DDL is transactional, a trial runs them as `--ddl-run` does, in a transaction that is rolled
 back. In the MySQL family the query of a view is explained, and an ALTER TABLE is run on a temporary
 table with the same rows, which only this session sees.
 """
@@ -24,7 +24,7 @@ MOST_ROWS = 100_000
 """Rows of a table up to which a change of it is tried."""
 
 Outcome = Literal["tried", "not tried", "refused"]
-"""`tried`: the target takes it; `not tried`: it may."""
+"""`tried`: the target takes it; `not tried`: it may take it."""
 
 _TRIAL = "ticdc_trial"
 _VALUES = (exp.Literal, exp.Null, exp.Neg)
@@ -37,8 +37,8 @@ class _Undo(Exception):
 def run_and_undone(
     context: DdlContext, entry: LedgerEntry, texts: Sequence[str], read: str = ""
 ) -> Outcome:
-    """What becomes of these statements in place of a DDL, where DDL is transactional. `read` is
-    the name of a view that must then be readable."""
+    """Returns the outcome of these statements in place of a DDL, where DDL is transactional. `read`
+    is the name of a view that must then be readable."""
     target = context.target
     relation = context.locate((entry.schema, entry.table))
     try:
@@ -50,7 +50,7 @@ def run_and_undone(
             if read:
                 target.execute(f"SELECT * FROM {read} LIMIT 0").close()  # noqa: S608
             if target.before_ddl:
-                target.execute(target.before_ddl).close()  # what COMMIT would check
+                target.execute(target.before_ddl).close()  # COMMIT would check this
             raise _Undo
     except _Undo:
         return "tried"
@@ -65,8 +65,8 @@ def _is_large(target: Target, schema: str | None, name: str) -> bool:
 
 
 def outcome_of(context: DdlContext, entry: LedgerEntry, tree: exp.Expr, text: str) -> Outcome:
-    """What becomes of one statement; "refused" also where that cannot be known. `tree` is the text,
-    with the target's names."""
+    """Returns the outcome of one statement; "refused" also if it cannot be known. `tree` is the
+    text, with the target's names."""
     target = context.target
     try:
         if isinstance(tree, exp.Create) and tree.kind == "VIEW":
@@ -154,7 +154,7 @@ def _alters(target: Target, tree: exp.Alter) -> Outcome:
 
 
 def _rehearsed(target: Target, tree: exp.Alter) -> Outcome:
-    """It is run on a copy of the table with its rows."""
+    """Runs it on a copy of the table with its rows."""
     table: exp.Table = tree.this
     described = target.describe(table.db, table.name)
     assert described is not None
@@ -176,8 +176,8 @@ def _rehearsed(target: Target, tree: exp.Alter) -> Outcome:
 def _one_column(
     target: Target, table: exp.Table, column: exp.ColumnDef, action: exp.Expr
 ) -> Outcome:
-    """Whether a new column, or one with another definition, holds what the rows have for it in
-    TiDB, which alters no temporary table."""
+    """Tests a new or redefined column with the rows' values for it, in TiDB, which alters no
+    temporary table."""
     described = target.describe(table.db, table.name)
     assert described is not None
     before = (action.args.get("rename_from") or column.this).name.lower()
@@ -202,7 +202,8 @@ def _one_column(
 
 
 def _plain_for_tidb(column: exp.ColumnDef, before: TargetColumn | None, changes: bool) -> bool:
-    """TiDB refuses computed columns and defaults in ALTER TABLE, and changes of a character set."""
+    """Checks for TiDB, which refuses computed columns and defaults in ALTER TABLE, and changes of a
+    character set."""
     if column.find(exp.ComputedColumnConstraint, exp.CharacterSetColumnConstraint) is not None:
         return False
     default = column.find(exp.DefaultColumnConstraint)
@@ -222,8 +223,8 @@ def _sql_of_type(column: exp.ColumnDef) -> str:
 
 @contextmanager
 def _temporary(target: Target, schema: str) -> Iterator[tuple[exp.Table, exp.Properties]]:
-    """The name of a temporary table, and what makes one of a CREATE TABLE; it is dropped at the
-    end."""
+    """Yields the name of a temporary table and the properties that make a CREATE TABLE temporary;
+    drops it at the end."""
     name = exp.Table(
         this=exp.to_identifier(_TRIAL, quoted=True), db=exp.to_identifier(schema, quoted=True)
     )

@@ -1,7 +1,7 @@
-"""A table that is filled with the upstream's rows as of a DDL: `refill`, `left_out`.
+"""Fills a table with the upstream's rows as of a DDL: `refill`, `left_out`.
 
-What `tidb_snapshot` shows at the DDL's commit_ts are, by definition, the rows after the DDL, and no
-cut goes past a DDL that is pending.
+`tidb_snapshot` at the DDL's commit_ts shows, by definition, the rows after the DDL, and no cut goes
+past a DDL that is pending.
 """
 
 import zlib
@@ -21,19 +21,19 @@ from ticdc_consumer.targets.layout import Layout, TargetName
 
 
 def altered_table(context: DdlContext, entry: LedgerEntry) -> tuple[AlterTable, TargetName]:
-    """The statement, and where its table is."""
+    """Returns the statement, and the place of its table."""
     statement = context.statement(entry)
     assert isinstance(statement, AlterTable)  # no other statement changes values, or adds keys
     return statement, context.locate((statement.schema, statement.table))
 
 
 def copy_names(context: DdlContext, entry: LedgerEntry) -> tuple[TargetName, TargetName]:
-    """The copy that is filled, and what shows that it has the table's place."""
+    """Returns the copy to fill, and the table that shows that the copy has replaced the old one."""
     return _own_name(context, entry, "refilling"), _own_name(context, entry, "refilled")
 
 
 def marker_name(context: DdlContext, entry: LedgerEntry) -> TargetName:
-    """What is renamed to show that, where no old table is."""
+    """Returns the marker, which is renamed in place of an old table if there is none."""
     return _own_name(context, entry, "refillmark")
 
 
@@ -47,7 +47,7 @@ def checksum(ledger: Ledger) -> str:
 
 
 def execute(context: DdlContext, texts: Iterable[str]) -> None:
-    """Statements that commit by themselves. Raises `Fenced` if another consumer took over."""
+    """Runs statements that commit by themselves. Raises `Fenced` if another consumer took over."""
     for text in texts:
         with context.target.transaction():
             context.ledger.check()
@@ -57,14 +57,14 @@ def execute(context: DdlContext, texts: Iterable[str]) -> None:
 
 
 def snapshot_of(context: DdlContext, entry: LedgerEntry) -> AbstractContextManager[Snapshot]:
-    """The upstream's table as of the DDL."""
+    """Opens the upstream's table as of the DDL."""
     statement, _ = altered_table(context, entry)
-    assert context.snapshot_of is not None  # whoever has none does not begin
+    assert context.snapshot_of is not None  # without one, the work does not begin
     return context.snapshot_of((statement.schema, statement.table), entry.commit_ts)
 
 
 def fill(context: DdlContext, snapshot: Snapshot, table: TargetName) -> int:
-    """Each chunk in a transaction; returns how many rows there are."""
+    """Inserts each chunk in a transaction; returns the number of rows."""
     layout, rows = _layout(context, snapshot, table), 0
     for chunk in snapshot.chunks():
         with context.target.transaction():
@@ -75,7 +75,7 @@ def fill(context: DdlContext, snapshot: Snapshot, table: TargetName) -> int:
 
 
 def fill_in_transaction(context: DdlContext, snapshot: Snapshot, table: TargetName) -> int:
-    """All rows in the transaction that is under way; returns how many there are."""
+    """Inserts all rows in the current transaction; returns their number."""
     layout = _layout(context, snapshot, table)
     return sum(_insert(context, layout, chunk) for chunk in snapshot.chunks())
 
@@ -83,7 +83,7 @@ def fill_in_transaction(context: DdlContext, snapshot: Snapshot, table: TargetNa
 def _layout(context: DdlContext, snapshot: Snapshot, table: TargetName) -> Layout:
     target, source = context.target, snapshot.table
     described = target.describe(*table)
-    assert described is not None  # it was created or altered just now
+    assert described is not None  # it was just created or altered
     sent = tuple(column for column in source.columns if not column.virtual)
     rows = Table(source.schema, source.name, sent, handle_key=source.handle_key)
     return target.layout(rows, (), described, source, context.rules)

@@ -1,12 +1,12 @@
 """A table that TiCDC left out until an ALTER TABLE gave it a key: it is loaded from the upstream.
 
-TiCDC sends neither the CREATE TABLE of a table without a key nor its rows, but those that are
-written after the ALTER TABLE (tiflow, `cdc/puller/ddl_puller.go`: checkIneligibleTableDDL). So the
-table is created as it is upstream as of the DDL, with the rows of then.
+TiCDC sends neither the CREATE TABLE of a table without a key nor its rows, except those written
+after the ALTER TABLE (tiflow, `cdc/puller/ddl_puller.go`: checkIneligibleTableDDL). So the table is
+created as it is upstream as of the DDL, with its rows at that time.
 
 Transactional DDL does that in its transaction. Elsewhere a copy is created and filled, chunk by
 chunk, and gets the table's name by one RENAME TABLE, which renames a marker as well. The marker,
-which holds the definition, shows that this ran; until then a crash begins the copy anew.
+which holds the definition, shows that this ran; until then the copy restarts after a crash.
 """
 
 from collections.abc import Iterator
@@ -27,11 +27,11 @@ from ticdc_consumer.targets.layout import TargetName
 from ticdc_consumer.targets.schema.alteration import Alteration
 
 _DEFINITION = "ticdc_definition"
-"""The only column of a marker. No table of the upstream that was altered has just this one."""
+"""The only column of a marker. No altered upstream table has just this one."""
 
 
 def in_transaction(context: DdlContext, entry: LedgerEntry, refusal: TableNotSent) -> Alteration:
-    """Creates the table and fills it, inside a transaction; returns what was done. Raises `Stop`,
+    """Creates the table and fills it, inside a transaction; returns the work done. Raises `Stop`,
     after which the transaction must not be committed: `refusal`, unless it may be loaded."""
     _, located = filling.altered_table(context, entry)
     with _snapshot(context, entry, refusal) as snapshot:
@@ -53,7 +53,7 @@ def by_copy(context: DdlContext, entry: LedgerEntry, refusal: TableNotSent) -> A
     marker = filling.marker_name(context, entry)
     with _snapshot(context, entry, refusal) as snapshot:
         table = snapshot.table
-        translate.creation(context, table)  # raises what forbids it
+        translate.creation(context, table)  # raises if it is not allowed
         target.wait_for_ddl([located, copy, done, marker])
         filling.execute(context, [*target.drop_table(*copy), *target.drop_table(*marker)])
         keys = references(table, context.definitions, context.locate)
@@ -71,8 +71,8 @@ def by_copy(context: DdlContext, entry: LedgerEntry, refusal: TableNotSent) -> A
 
 
 def finished(context: DdlContext, entry: LedgerEntry) -> Alteration:
-    """What is to be noted after a copy has its place; that of `refill` leaves nothing to note, but
-    maybe foreign keys to turn."""
+    """Returns the work to note after a copy has its place. A copy of `refill` leaves nothing to
+    note, but may leave foreign keys to redirect."""
     target = context.target
     _, done = filling.copy_names(context, entry)
     described = target.describe(*done)
@@ -98,8 +98,8 @@ def _mark(context: DdlContext, marker: TargetName, table: Table) -> None:
 
 @contextmanager
 def _snapshot(context: DdlContext, entry: LedgerEntry, refusal: TableNotSent) -> Iterator[Snapshot]:
-    """The upstream's table. Raises `refusal` if the user did not allow to load it, and with the
-    reason if it cannot be."""
+    """Opens the upstream's table. Raises `refusal` if the user did not allow loading it, and with
+    the reason if it cannot be loaded."""
     if not context.load_missing or context.snapshot_of is None:
         raise refusal
     try:

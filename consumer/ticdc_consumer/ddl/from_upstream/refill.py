@@ -1,13 +1,13 @@
-"""An ALTER TABLE whose values TiCDC does not send: the table is filled anew from the upstream.
+"""An ALTER TABLE whose values TiCDC does not send: the table is refilled from the upstream.
 
 The table is altered while it is empty, so that no value is converted, and then gets the upstream's
 rows as of the DDL.
 
 Transactional DDL does all of that in its transaction. Elsewhere an empty copy is altered and
-filled, chunk by chunk, and takes the table's place by one RENAME TABLE. The old table, under its
-new name, shows that this ran; until then a crash begins the copy anew. The copy has the table's
-foreign keys. Those of other tables follow the old table, and are turned to the new one afterwards:
-they show by themselves which are left.
+filled, chunk by chunk, and replaces the table by one RENAME TABLE. The old table, under its new
+name, shows that this ran; until then the copy restarts after a crash. The copy has the table's
+foreign keys. Those of other tables follow the old table, and are redirected to the new one
+afterwards: the catalog shows which are left.
 """
 
 import re
@@ -34,7 +34,7 @@ _SIZED = frozenset({"char", "varchar", "binary", "varbinary"})
 
 
 def in_transaction(context: DdlContext, entry: LedgerEntry) -> Alteration:
-    """Alters the table and fills it, inside a transaction; returns what was done. Raises `Stop`,
+    """Alters the table and fills it, inside a transaction; returns the work done. Raises `Stop`,
     after which the transaction must not be committed."""
     target = context.target
     altered, table = filling.altered_table(context, entry)
@@ -54,8 +54,8 @@ def in_transaction(context: DdlContext, entry: LedgerEntry) -> Alteration:
 
 
 def by_copy(context: DdlContext, entry: LedgerEntry) -> None:
-    """Puts an altered and filled copy in the table's place. Raises `Stop`; the table is then as it
-    was."""
+    """Replaces the table with an altered and filled copy. Raises `Stop`; the table is then
+    unchanged."""
     target = context.target
     altered, table = filling.altered_table(context, entry)
     copy, aside = filling.copy_names(context, entry)
@@ -87,7 +87,7 @@ def by_copy(context: DdlContext, entry: LedgerEntry) -> None:
 
 
 def return_keys(context: DdlContext, entry: LedgerEntry) -> None:
-    """Turns other tables' foreign keys to the copy that has the table's place."""
+    """Redirects other tables' foreign keys to the copy that has replaced the table."""
     target = context.target
     altered, table = filling.altered_table(context, entry)
     _, aside = filling.copy_names(context, entry)
@@ -97,7 +97,7 @@ def return_keys(context: DdlContext, entry: LedgerEntry) -> None:
 
 
 def not_read(refusal: ValuesNotSent, reason: Stop) -> Stop:
-    """What to say of a DDL whose values are not sent, if `reason` forbids to read them."""
+    """Returns the error for a DDL whose values are not sent, if `reason` forbids reading them."""
     if isinstance(reason, Denied):
         return reason
     text = f"{refusal}; and they are not read from [source] upstream: {reason}"
@@ -107,7 +107,7 @@ def not_read(refusal: ValuesNotSent, reason: Stop) -> Stop:
 
 
 def ran(context: DdlContext, entry: LedgerEntry) -> bool:
-    """Whether a copy has taken the table's place, and the ledger does not have that yet."""
+    """Returns whether a copy has replaced the table, and the ledger lacks that yet."""
     if kind_of(context.statement(entry)).runs != "maybe refilled":
         return False
     _, aside = filling.copy_names(context, entry)
@@ -132,7 +132,7 @@ def _count(target: Target, table: TargetName) -> int:
     return int(target.query(f"SELECT count(*) FROM {target.quote(*table)}")[0][0])  # noqa: S608
 
 
-# --- what forbids it -----------------------------------------------------------------------------
+# --- obstacles -----------------------------------------------------------------------------------
 
 
 def _require_refillable(
@@ -142,7 +142,7 @@ def _require_refillable(
     table: TargetName,
     snapshot: Snapshot,
 ) -> None:
-    """Raises `Stop` if the table would lose something, or the upstream's is another one."""
+    """Raises `Stop` if the table would lose something, or the upstream's is a different one."""
     target, label = context.target, f"{altered.schema}.{altered.table}"
     if hindrances := target.hindrances(table):
         raise Stop(
@@ -165,7 +165,7 @@ def _require_same_keys(
     context: DdlContext, altered: AlterTable, table: TargetName, copy: TargetName
 ) -> None:
     """Raises `Stop` if the altered copy has another type for a column of a foreign key from or to
-    the table, unless that is only as long as before or longer, as in TiDB."""
+    the table, unless only its length is equal or greater, as in TiDB."""
     before, after = _columns(context.target, table), _columns(context.target, copy)
     renamed = _renamed(altered)
     for key in context.target.keys_of(table):
@@ -180,21 +180,21 @@ def _require_same_keys(
 
 
 def _columns(target: Target, table: TargetName) -> dict[str, TargetColumn]:
-    """By their names in lower case."""
+    """Returns the columns by their names in lower case."""
     described = target.describe(*table)
     assert described is not None  # it was described before, or created
     return {column.name.lower(): column for column in described.columns}
 
 
 def _kind(column: TargetColumn | None) -> tuple[str | None, str] | None:
-    """What a foreign key's columns have in common: the length of a text is not."""
+    """Returns the common kind of a foreign key's columns: the length of a text does not matter."""
     if column is None:
         return None
     return column.collation, re.sub(r"^((?:var)?(?:char|binary)|\w*int)\(\d+\)", r"\1", column.type)
 
 
 def _renamed(altered: AlterTable) -> dict[str, str]:
-    """The new names of columns, by those before in lower case."""
+    """Returns the new names of columns, by their old names in lower case."""
     renamed = {}
     for action in altered.actions:
         if isinstance(action, RenameColumn):
@@ -205,7 +205,7 @@ def _renamed(altered: AlterTable) -> dict[str, str]:
 
 
 def _require_same(label: str, evolved: Evolved, columns: Sequence[Column]) -> None:
-    """Raises `Stop` unless the upstream has the table as it is after the DDL."""
+    """Raises `Stop` unless the upstream's table is as after the DDL."""
     upstream = {column.name.lower(): column for column in columns}
     after = {column.name.lower(): column for column in evolved.after.columns}
     differing = upstream.keys() ^ after.keys()
@@ -222,7 +222,7 @@ def _require_same(label: str, evolved: Evolved, columns: Sequence[Column]) -> No
 
 
 def _meaning(column: Column) -> tuple[object, ...]:
-    """What decides how values are read, whatever an integer's width is."""
+    """Returns the properties that decide how values are read; an integer's width does not."""
     type_ = column.type
     length = type_.length if type_.name in _SIZED else None
     decimals = 0 if type_.name in INTEGERS else type_.decimals or 0

@@ -1,1 +1,1 @@
-"""Partitions of upstream tables: the tables here have none."""
+"""Partitions of upstream tables: the target's tables have none."""

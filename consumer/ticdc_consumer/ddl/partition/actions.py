@@ -1,4 +1,4 @@
-"""What DDL of partitions does to rows. The tables here have no partitions."""
+"""Effects of partition DDL on rows. The target's tables have no partitions."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ STAGED = "ticdc_exchanged"
 
 
 def empty(target: Target, name: TargetName, table: Table, names: Sequence[str]) -> Alteration:
-    """TRUNCATE and DROP PARTITION; no `names` stand for all. Raises `Unsupported`."""
+    """Does TRUNCATE and DROP PARTITION; no `names` mean all. Raises `Unsupported`."""
     relation = target.quote(*name)
     rows = PartitionRows(None)
     if names:
@@ -26,7 +26,7 @@ def empty(target: Target, name: TargetName, table: Table, names: Sequence[str]) 
 def exchange(
     target: Target, name: TargetName, table: Table, partition: str, other: TargetName
 ) -> Alteration:
-    """EXCHANGE PARTITION with another table of the same columns. Raises `Unsupported`."""
+    """Does EXCHANGE PARTITION with another table of the same columns. Raises `Unsupported`."""
     rows = partition_rows(table, (partition,), target)
     relation, exchanged = target.quote(*name), target.quote(*other)
     staged = target.quote(target.temporary_schema(name[0]), STAGED)

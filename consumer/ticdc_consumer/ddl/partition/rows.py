@@ -1,6 +1,6 @@
-"""Which rows of a table are in some of its partitions, as a condition on its columns.
+"""Selects the rows in some of a table's partitions, by a condition on its columns.
 
-Tables have no partitions here, so that TRUNCATE, DROP and EXCHANGE PARTITION are done to these
+The target's tables have no partitions, so TRUNCATE, DROP and EXCHANGE PARTITION are done to these
 rows. NULL is less than every value (TiDB, `locatePartition` in `table/tables/partition.go`).
 """
 
@@ -18,22 +18,23 @@ from ticdc_consumer.targets.schema.create import literal
 from ticdc_consumer.targets.target import Target
 
 _BINARY = frozenset({"utf8mb4_bin", "utf8_bin", "ascii_bin", "latin1_bin"})
-"""Collations whose order is that of the bytes, except for spaces at the end."""
+"""Collations that order by bytes, except for spaces at the end."""
 _DATE = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[ T](\d{2}:\d{2}:\d{2})(?:\.(\d{1,6}))?)?")
 _OF_DAYS = frozenset({"year", "to_days"})
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionRows:
-    """`condition` selects the rows, None selects all; for a row that one of `refused` selects, the
-    condition is not certain."""
+    """`condition` selects the rows, None selects all; it is not certain for rows that one of
+    `refused` selects."""
 
     condition: str | None
     refused: tuple[str, ...] = ()
 
 
 def partition_rows(table: Table, names: Sequence[str], target: Target) -> PartitionRows:
-    """The rows of the partitions of these names. Raises `Unsupported` if that is not certain."""
+    """Returns the rows of the partitions of these names. Raises `Unsupported` if they are not
+    certain."""
     scheme = table.partitioning
     if scheme is None or not scheme.exact:
         raise Unsupported(
@@ -77,7 +78,7 @@ def _rows(scheme: Partitioning, position: int, columns: "Sequence[_Operand]") ->
 
 
 def _below(columns: "Sequence[_Operand]", partition: Partition) -> str | None:
-    """Less than the bound; None if every row is. It is never NULL."""
+    """Returns the condition "less than the bound"; None if every row is. It is never NULL."""
     if len(partition.values) != 1 or len(partition.values[0]) != len(columns):
         raise Unsupported(f"partition {partition.name} has no bound of {len(columns)} values")
     condition = None
@@ -111,7 +112,7 @@ def _members(columns: "Sequence[_Operand]", scheme: Partitioning, position: int)
 
 
 def _member(columns: "Sequence[_Operand]", values: Sequence[PartitionValue]) -> str:
-    """It is never NULL."""
+    """Returns a condition that is never NULL."""
     if len(values) != len(columns):
         raise Unsupported(
             f"a member of a partition has {len(values)} values for {len(columns)} columns"
@@ -127,8 +128,8 @@ def _member(columns: "Sequence[_Operand]", values: Sequence[PartitionValue]) -> 
 
 
 class _Operand:
-    """A column that rows are partitioned by; `collation` is the table's own. Raises
-    `Unsupported` for a type, a collation or a function whose order is not computed here."""
+    """A column that rows are partitioned by; `collation` is the table's own. Raises `Unsupported`
+    for a type, a collation or a function whose order is not computed here."""
 
     def __init__(
         self, column: Column, function: str, target: Target, collation: str | None
@@ -173,9 +174,9 @@ class _Operand:
         return f"{f'coalesce({text}, 0)' if self.nullable else text} = {position}"
 
     def refused(self, method: str) -> tuple[str, ...]:
-        """Conditions for rows that no condition is sure of."""
+        """Returns conditions for rows for which no condition is certain."""
         if self._function in _OF_DAYS and self._target.has_zero_dates:
-            # Of a date with a zero in it the function is NULL, or is not.
+            # The function may be NULL for a date with a zero in it.
             year = f"{self._name} LIKE '0000-%'"
             return (f"{year} OR {self._name} LIKE '%-00-%' OR {self._name} LIKE '____-__-00%'",)
         if self._textual and method == "range":

@@ -1,1 +1,1 @@
-"""What several upstream tables or databases share in the target."""
+"""Tables and databases of the target that several upstream ones share."""

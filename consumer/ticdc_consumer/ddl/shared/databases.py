@@ -1,9 +1,9 @@
 """Upstream databases that share a name on the wire, or a database of the target.
 
 TiCDC's table routes rewrite the names in DDL. If databases `a` and `b` are routed to `x`, both
-arrive as CREATE DATABASE `x`, and DROP DATABASE `x` is that of either. TiDB runs no CREATE DATABASE
-of a database that exists, with or without IF NOT EXISTS, so TiCDC sends none: a second one without
-a DROP between proves that there are two.
+arrive as CREATE DATABASE `x`, and DROP DATABASE `x` may drop either. TiDB runs no CREATE DATABASE
+for an existing database, with or without IF NOT EXISTS, so TiCDC sends none: a second one without a
+DROP between proves that there are two.
 """
 
 from collections.abc import Iterable
@@ -26,8 +26,8 @@ _MOST_SHOWN = 100
 
 @dataclass
 class UpstreamDatabases:
-    """How many upstream databases have each name on the wire, and which names several had since
-    there was none."""
+    """The number of upstream databases by name on the wire, and the names that several have had
+    since there was none."""
 
     number: dict[str, int] = field(default_factory=dict)
     spelled: dict[str, str] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class UpstreamDatabases:
 
     @classmethod
     def of(cls, ledger: Ledger, before: tuple[int, int]) -> "UpstreamDatabases":
-        """By the DDL before that (commit_ts, seq)."""
+        """Counts them by the DDL before that (commit_ts, seq)."""
         databases = cls()
         for entry in ledger.of_schemas_and_views():
             if entry.order < before and entry.state != "pending":
@@ -64,25 +64,26 @@ class UpstreamDatabases:
 
 
 def statement_of_database(entry: LedgerEntry) -> Statement | None:
-    """None if it is sent for a table, or is not understood."""
+    """Returns None if the DDL is sent for a table, or is not understood."""
     return None if entry.table else understood(entry.query, entry.schema)
 
 
 def is_shared(ledger: Ledger, schema: str, before: tuple[int, int]) -> bool:
-    """Whether several upstream databases had this name on the wire, before that DDL."""
+    """Returns whether several upstream databases had this name on the wire, before that DDL."""
     return UpstreamDatabases.of(ledger, before).is_shared(schema)
 
 
 def reason(ledger: Ledger, entry: LedgerEntry) -> str:
-    """The reason of an entry that is done by the consumer: what it proves, if that is lost later.
-    Inside its transaction, before what is known changes."""
+    """Returns the reason of an entry done by the consumer: its proof, if that would be lost later.
+    Runs inside its transaction, before the definitions change."""
     created = statement_of_database(entry)
     existing = isinstance(created, CreateSchema) and ledger.known().of_schema(created.schema)
     return WAS_THERE if existing else entry.reason
 
 
 def refuse_shared(context: DdlContext, entry: LedgerEntry, statement: Statement) -> None:
-    """Raises `InTheWay` for what would touch the tables of another upstream database."""
+    """Raises `InTheWay` for a statement that would touch the tables of another upstream
+    database."""
     if not isinstance(statement, DropSchema | AlterSchema):
         return
     source = statement.schema
@@ -117,7 +118,7 @@ def _contents(context: DdlContext, source: str) -> Iterable[str]:
     target = context.target
     schema = _located(context, source)
     if schema is None or schema == own_schema(target):
-        # It is no database of their own here.
+        # It is not their own database here.
         names = (context.locate(name) for name in context.ledger.known().of_schema(source))
         return {table for of, table in names if target.describe(of, table) is not None}
     catalog = sa.inspect(target.connection)
@@ -127,7 +128,8 @@ def _contents(context: DdlContext, source: str) -> Iterable[str]:
 
 
 def _others(context: DdlContext, source: str, entry: LedgerEntry) -> list[str]:
-    """The other upstream databases that go to a database of the target which is not kept."""
+    """Returns the other upstream databases that go to a database of the target which is not
+    kept."""
     mine = _located(context, source)
     if mine is None or mine == own_schema(context.target):
         return []

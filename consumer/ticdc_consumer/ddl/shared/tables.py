@@ -1,4 +1,4 @@
-"""No DDL touches a table of the target that another upstream table's rows go to, or another
+"""Refuses DDL on a table of the target that gets another upstream table's rows, or another
 changefeed's."""
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ def refuse_shared(context: DdlContext, statement: Statement) -> None:
 def _touched(
     context: DdlContext, known: KnownTables, statement: Statement
 ) -> Iterator[tuple[TableName, tuple[TableName, ...]]]:
-    """Each table or view, with those that leave its name."""
+    """Yields each table or view, with those that leave its name."""
     names = names_of(statement)
     for name in names.relations:
         yield name, tuple(other for other in names.tables if other != name)

@@ -1,4 +1,4 @@
-"""ALTER TABLE, with what must be known of the table before it."""
+"""ALTER TABLE, with the required knowledge of the table before it."""
 
 from ticdc_encoder.event import Table
 from ticdc_encoder.sql.evolution import Evolved
@@ -49,7 +49,8 @@ def alter(context: DdlContext, altered: AlterTable) -> Alteration:
 
 
 def evolution(context: DdlContext, altered: AlterTable) -> tuple[Evolved, ReferenceChanges]:
-    """The table before and after an ALTER TABLE, as far as the target has it. Raises `Stop`."""
+    """Returns the table before and after an ALTER TABLE, as far as the target has it. Raises
+    `Stop`."""
     target, name = context.target, (altered.schema, altered.table)
     table = context.locate(name)
     _require_sent(context, altered)
@@ -75,8 +76,8 @@ def _require_sent(context: DdlContext, altered: AlterTable) -> None:
 
 
 def gives_first_key(context: DdlContext, statement: Statement, name: TableName) -> bool:
-    """Whether it may give a key to this table, which then was left out until now: nothing of it
-    came before, and it is not in the target."""
+    """Returns whether the statement may give a key to this table, which then was left out until
+    now: nothing of it came before, and it is not in the target."""
     return (
         isinstance(statement, AlterTable)
         and (statement.schema, statement.table) == name
@@ -120,9 +121,9 @@ def _change_partitions(context: DdlContext, altered: AlterTable) -> Alteration:
 
 
 def before_alter(context: DdlContext, entry: LedgerEntry) -> tuple[Table, Basis] | None:
-    """What must be stored before an ALTER TABLE that commits by itself, of a table that the
-    consumer did not create: after a crash the catalog no longer shows how it was. Raises
-    `Stop`."""
+    """Returns the definition to store before an ALTER TABLE that commits by itself, if the consumer
+    did not create the table: after a crash the catalog no longer shows the old one. Raises `Stop`.
+    """
     statement = context.statement(entry)
     if not isinstance(statement, AlterTable) or not _alters(statement):
         return None
@@ -138,7 +139,7 @@ def before_alter(context: DdlContext, entry: LedgerEntry) -> tuple[Table, Basis]
 
 
 def _alters(statement: AlterTable) -> bool:
-    """Whether it can be done, and does anything to the table itself."""
+    """Returns whether it can be done, and affects the table itself."""
     actions = statement.actions
     return (
         not any(isinstance(action, OtherAction) for action in actions)

@@ -54,13 +54,13 @@ def _create_merged(context: DdlContext, table: Table, shard: Shard) -> Alteratio
 
 
 def keys_of_children(context: DdlContext, table: Table) -> list[str]:
-    """Adds to the tables that were created before it their foreign keys to the table."""
+    """Adds their foreign keys to the table in the tables created before it."""
     children = waiting(table, context.definitions, context.locate)
     return [text for child, keys in children for text in _referring(context, child, keys)]
 
 
 def _referring(context: DdlContext, table: Table, keys: Sequence[Reference]) -> tuple[str, ...]:
-    """Adds to an existing table those foreign keys that it lacks."""
+    """Adds to an existing table the foreign keys that it lacks."""
     target = context.target
     name = context.locate((table.schema, table.name))
     described = target.describe(*name)
@@ -80,8 +80,8 @@ def _referring(context: DdlContext, table: Table, keys: Sequence[Reference]) -> 
 def _check_equal(
     target: Target, table: Table, existing: TargetTable, rules: frozenset[str]
 ) -> None:
-    """Raises `Stop` unless `existing` is what a CREATE of `table` would give: with these columns,
-    a key that identifies its rows, and no other unique keys than these."""
+    """Raises `Stop` unless `existing` equals the result of a CREATE of `table`: with these columns,
+    a key that identifies its rows, and no other unique keys."""
     name = _label(existing)
     defined = {column.name.lower() for column in table.columns}
     present = {column.name.lower() for column in existing.columns}

@@ -2,8 +2,8 @@
 
 A snapshot's table never came through the stream, and after an operator's work or a skipped DDL the
 target's table may differ from its definition. Then the target's catalog shows what exists, and the
-rows that came show the upstream's types. Either is exact for what the statement touches, or the DDL
-stops.
+rows that came show the upstream's types. Either is exact for the parts that the statement touches,
+or the DDL stops.
 """
 
 from collections.abc import Mapping
@@ -37,19 +37,19 @@ from ticdc_consumer.targets.target import Target
 _WIDEST = {"varchar": 65_535, "varbinary": 65_535, "char": 255, "bit": 64}
 """The greatest length of a type whose length the protocol does not carry."""
 _STAND_IN = ColumnType("longtext", charset="utf8mb4", collation="utf8mb4_bin")
-"""For a column whose type is not known, and does not matter."""
+"""The type of a column whose type is unknown and does not matter."""
 _WITH_DIGITS = frozenset({"decimal", "datetime", "timestamp", "time"})
-"""The types whose text has zeros after the point, as many as the column's digits."""
+"""Types whose text has zeros after the point, as many as the column's digits."""
 _ZERO_FILLED = INTEGERS | {"decimal", "float", "double"}
-"""The types that may be ZEROFILL, which not every protocol shows; they are unsigned then."""
+"""Types that may be ZEROFILL, which not every protocol shows; they are unsigned then."""
 _SURE_WITHOUT_ROWS = TEXTS | BINARIES | TEMPORALS | {"enum", "set", "json"}
-"""The types of MySQL's columns that hold no other type's values."""
+"""Types of MySQL's columns that hold no other type's values."""
 
 
 def evolved(
     target: Target, relation: TargetName, altered: AlterTable, known: Definition | None
 ) -> Evolved:
-    """What the statement makes of the table in the target. Raises `Unsupported` for what is not
+    """Returns the statement's result for the table in the target. Raises `Unsupported` if it is not
     certain, and `Stop` if the two do not belong together."""
     if known is not None and known.basis in ("applied", "checked", "reflected"):
         return _evolve(altered, known.table)
@@ -81,7 +81,7 @@ def _evolve(altered: AlterTable, table: Table) -> Evolved:
 
 
 def _modified(evolved: Evolved) -> list[tuple[Column, Column]]:
-    """Columns before and after, of those whose type or NULL changes."""
+    """Returns the columns before and after, for those whose type or NULL changes."""
     before = {column.name: column for column in evolved.before.columns}
     pairs = [
         (before[evolved.sources[column.name]], column)
@@ -95,7 +95,7 @@ def _modified(evolved: Evolved) -> list[tuple[Column, Column]]:
 
 
 def _check_existing(target: Target, relation: TargetName, evolved: Evolved) -> None:
-    """Raises `Unsupported` unless what the statement touches matches the definition."""
+    """Raises `Unsupported` unless the parts that the statement touches match the definition."""
     described = target.describe(*relation)
     if described is None:
         raise Stop(f"there is no table {target.quote(*relation)}")
@@ -133,7 +133,7 @@ def _check_type(
 def _require_new(
     target: Target, relation: TargetName, altered: AlterTable, described: TargetTable
 ) -> None:
-    """Raises `Unsupported` for ADD COLUMN IF NOT EXISTS of a column that is here: it was new
+    """Raises `Unsupported` for ADD COLUMN IF NOT EXISTS of a column that exists here: it was new
     upstream, whose rows have its default."""
     existing = {column.name.lower() for column in described.columns}
     for action in altered.actions:
@@ -147,7 +147,7 @@ def _require_new(
 def _from_catalog(
     target: Target, relation: TargetName, altered: AlterTable, hints: Mapping[str, Column]
 ) -> Table:
-    """The MySQL family shows a table in the upstream's dialect."""
+    """Reads the catalog: the MySQL family shows a table in the upstream's dialect."""
     with target.errors():
         row = target.execute(f"SHOW CREATE TABLE {target.quote(*relation)}").mappings().one()
     try:
@@ -165,7 +165,7 @@ def _from_catalog(
 
 
 def _as_upstream(target: Target, column: Column, hint: Column | None) -> Column:
-    """MariaDB has no JSON, but a LONGTEXT for it."""
+    """Returns the upstream's column: MariaDB has no JSON, but a LONGTEXT for it."""
     if hint is None or hint.type.name != "json" or column.type.name != "longtext":
         return column
     same = target.column_type(hint).partition(" ")[0] == column.type.name
@@ -179,8 +179,8 @@ def _from_rows(
     described: TargetTable,
     hints: Mapping[str, Column],
 ) -> Table:
-    """PostgreSQL's and SQLite's types show little of the upstream's, rows show most. Raises
-    `Unsupported` if the statement needs to know more."""
+    """Reads rows: PostgreSQL's and SQLite's types show little of the upstream's, rows show most.
+    Raises `Unsupported` if the statement needs to know more."""
     types = {name: _certain(column.type) for name, column in hints.items()}
     columns = tuple(
         Column(column.name, types.get(column.name) or _STAND_IN, nullable=column.nullable)
@@ -200,7 +200,7 @@ def _from_rows(
 
 
 def _retyped(action: Action) -> tuple[str, ...]:
-    """The columns whose type matters for an action."""
+    """Returns the columns whose type matters for an action."""
     match action:
         case ModifyColumn() | SetDefault():
             return (action.name,)
@@ -211,8 +211,8 @@ def _retyped(action: Action) -> tuple[str, ...]:
 
 
 def _certain(type_: ColumnType) -> ColumnType | None:
-    """The type, with the greatest length if the protocol does not carry one; None if that is not
-    enough."""
+    """Returns the type, with the greatest length if the protocol does not carry one; None if that
+    is not enough."""
     name = type_.name
     if name in _WIDEST:
         type_ = replace(type_, length=type_.length or _WIDEST[name])
@@ -225,7 +225,7 @@ def _certain(type_: ColumnType) -> ColumnType | None:
 
 
 def _anywhere(action: Action) -> Action:
-    """Here the order of columns does not matter."""
+    """Drops the position: the order of columns does not matter here."""
     return replace(action, after=None) if isinstance(action, AddColumn | ModifyColumn) else action
 
 
@@ -254,7 +254,7 @@ def _indexes(
     unknown: set[str],
     described: TargetTable,
 ) -> list[Index]:
-    """The primary key, and the indexes that the statement names."""
+    """Returns the primary key, and the indexes that the statement names."""
     indexes = [
         Index("PRIMARY", key.columns, True, True, lengths=(None,) * len(key.columns))
         for key in described.unique_keys
@@ -316,8 +316,8 @@ def _check_types(evolved: Evolved, hints: Mapping[str, Column]) -> None:
 
 
 def _not_of_text(here: ColumnType, hint: Column | None) -> str:
-    """What decides how the values are written as text, and is not known of the upstream's type; ""
-    if nothing is."""
+    """Returns what is unknown of the upstream's type and decides how values are written as text; ""
+    if nothing."""
     if here.name in _WITH_DIGITS and (hint is None or hint.type.decimals != here.decimals):
         return "how many digits it has after the point"
     if here.name in _ZERO_FILLED and (hint is None or hint.type.unsigned):

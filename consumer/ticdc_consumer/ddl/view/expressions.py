@@ -1,8 +1,8 @@
 """Expressions of views that TiDB, MySQL and MariaDB read alike, each with the kind of its values.
 
-Left out is what they do not, or not surely: other functions, the collations of literals, divisions
-(their digits), FLOAT, texts as numbers, times of a session. Only `plain` values of any type may be
-selected and counted.
+Expressions that they may read differently are left out: other functions, the collations of
+literals, divisions (their digits), FLOAT, texts as numbers, times of a session. Only `plain` values
+of any type may be selected and counted.
 """
 
 import re
@@ -67,35 +67,35 @@ _PARTS: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.Count: frozenset({"this", "big_int"}),
     **dict.fromkeys((exp.Min, exp.Max, exp.TsOrDsToDate), frozenset({"this"})),
 }
-"""What is heeded of a node, if it is more or less than its operands."""
+"""The parts of a node that are read, if they are more or less than its operands."""
 _DATE = re.compile(r"[1-9][0-9]{3}-[01][0-9]-[0-3][0-9]")
 _DATETIME = re.compile(_DATE.pattern + r"( [0-2][0-9]:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?)?")
 
 
 class Scope(Protocol):
-    """Where an expression stands."""
+    """The place of an expression."""
 
     @property
     def words(self) -> QueryWords:
-        """The target's."""
+        """The target's words."""
 
     def column(self, node: exp.Column) -> Typed:
-        """The column that is meant. Raises `Unsupported`."""
+        """Returns the column that is meant. Raises `Unsupported`."""
 
     def query(self, tree: exp.Expr, columns: int | None) -> tuple[str, Sequence[Kind]]:
-        """A query inside this one, of so many columns, and the kinds of those."""
+        """Returns a query inside this one, of so many columns, and the kinds of those."""
 
     def inside_aggregate(self) -> "Scope":
-        """Where each row counts, not each group."""
+        """Returns the scope in which each row counts, not each group."""
 
 
 def typed(scope: Scope, node: exp.Expr) -> Typed:
-    """An expression as a value. Raises `Unsupported`."""
+    """Returns an expression as a value. Raises `Unsupported`."""
     return scope.words.value(_read(scope, node))
 
 
 def condition(scope: Scope, node: exp.Expr) -> str:
-    """An expression as a condition. Raises `Unsupported`."""
+    """Returns an expression as a condition. Raises `Unsupported`."""
     return scope.words.condition(_truth_of(scope, node))
 
 
@@ -120,7 +120,7 @@ def _read(scope: Scope, node: exp.Expr) -> Typed:
         return scope.column(node)
     if type(node) in _COMPARISONS:
         if type(node.expression.unnest()) in _COMPARISONS:
-            # The parser's order of `a = b < c` is not TiDB's, which takes the first one first.
+            # The parser orders `a = b < c` unlike TiDB, which evaluates the first one first.
             raise refused(f"it is not certain which comparison of {as_text(node)} comes first")
         left, right = _operands(scope, node)
         if not _comparable(scope, left, right) and not _is_null_safe(node, left, right):
@@ -150,7 +150,7 @@ def _unlike(left: Typed, right: Typed) -> Exception:
 
 
 def _of(scope: Scope, node: exp.Expr, kinds: frozenset[str]) -> Typed:
-    """An expression of one of these kinds."""
+    """Returns an expression of one of these kinds."""
     one = typed(scope, node)
     if one.kind not in kinds:
         raise refused(f"the result of {as_text(node)} is not certain, because it is {one.kind}")
@@ -158,7 +158,7 @@ def _of(scope: Scope, node: exp.Expr, kinds: frozenset[str]) -> Typed:
 
 
 def _tight(node: exp.Expr, one: Typed) -> str:
-    """As an operand, whatever stands beside it."""
+    """Returns an operand that is safe next to any operator."""
     whole = isinstance(node, exp.Column | exp.Literal | exp.Paren | exp.Null | exp.Boolean)
     if whole or (isinstance(node, exp.Func) and not isinstance(node, exp.Connector)):
         return one.text
@@ -195,8 +195,8 @@ def _is_null_safe(node: exp.Expr, left: Typed, right: Typed) -> bool:
 
 
 def _one_of(branches: Sequence[Typed]) -> Kind:
-    """The kind of a value that is one of these. Raises `Unsupported` if it is not certain; several
-    decimals are not: MySQL shows all of them with the most digits."""
+    """Returns the kind of a value that is one of these. Raises `Unsupported` if it is not certain;
+    several decimals are not: MySQL shows all of them with the most digits."""
     values = [branch for branch in branches if branch.kind != "null"]
     kinds = {value.kind for value in values}
     if not kinds:
@@ -212,7 +212,7 @@ def _one_of(branches: Sequence[Typed]) -> Kind:
 
 
 def _like_one(text: str, branches: Sequence[Typed]) -> Typed:
-    """A value that is one of these. Raises `Unsupported`."""
+    """Returns a value that is one of these. Raises `Unsupported`."""
     values = [branch for branch in branches if branch.kind != "null"]
     known = [value.most for value in values if value.most is not None]
     most = max(known) if len(known) == len(values) and known else None
@@ -345,7 +345,7 @@ def _nullif(scope: Scope, node: exp.Expr) -> Typed:
 
 
 def _case(scope: Scope, node: exp.Expr) -> Typed:
-    """CASE and IF."""
+    """Reads CASE and IF."""
     operand = None if isinstance(node, exp.If) or node.this is None else typed(scope, node.this)
     arms = [node] if isinstance(node, exp.If) else node.args["ifs"]
     default = node.args.get("false" if isinstance(node, exp.If) else "default")

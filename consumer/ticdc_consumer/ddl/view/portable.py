@@ -1,5 +1,5 @@
-"""The views that mean the same in every dialect: columns of one table and texts, where integers
-compare, or texts are equal."""
+"""Views that mean the same in every dialect: columns of one table and texts, with comparisons of
+integers or equality of texts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -35,9 +35,9 @@ def translated(
     definitions: Definitions,
     created: Definitions,
 ) -> ViewQuery:
-    """`created` are the definitions of the time of the CREATE VIEW: `*` is the columns of then.
-    Raises `Unsupported` for a query that may mean something else in the target, `Missing` for one
-    of tables or columns that `definitions` lack."""
+    """`created` are the definitions at the time of the CREATE VIEW: `*` is the columns at that
+    time. Raises `Unsupported` for a query that may mean something else in the target, `Missing` for
+    one of tables or columns that `definitions` lack."""
     target = context.target
     select = _plain(tree)
     (source,) = select.find_all(exp.Table)
@@ -64,7 +64,7 @@ def translated(
 
 
 def _plain(tree: exp.Query) -> exp.Select:
-    """A SELECT of one table."""
+    """Returns a SELECT of one table."""
     if not isinstance(tree, exp.Select):
         raise refused("its query is not a SELECT")
     for part, value in tree.args.items():
@@ -156,8 +156,8 @@ class _Rows:
         raise refused(_TOO_MUCH)
 
     def _alike(self, one: exp.Expr, others: Sequence[exp.Expr]) -> tuple[str, list[str]]:
-        """A column, and literals that may be equal to it; spaces at the end of a text do not
-        count."""
+        """Returns a column, and literals that may be equal to it; spaces at the end of a text do
+        not count."""
         if not all(map(_is_text, others)):
             return self._number(one), [self._number(other) for other in others]
         if isinstance(one, exp.Column):
@@ -170,7 +170,7 @@ class _Rows:
         raise refused(_TOO_MUCH)
 
     def _number(self, node: exp.Expr) -> str:
-        """An integer's column, or literal: what compares alike everywhere."""
+        """Returns an integer's column or literal, which compares alike everywhere."""
         if isinstance(node, exp.Column):
             column = self.column(node)
             long = column.type.name == "bigint" and column.type.unsigned

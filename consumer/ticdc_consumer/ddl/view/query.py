@@ -1,4 +1,4 @@
-"""The query of a view, before it is translated: which tables it names, and what is refused."""
+"""The query of a view before translation: the tables that it names, and refusals."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -23,8 +23,7 @@ class ViewQuery:
 
 
 class Missing(Unsupported):
-    """The query names a table or a column that is not there: TiDB keeps such a view, and refuses to
-    read it."""
+    """The query names a missing table or column: TiDB keeps such a view, and refuses to read it."""
 
 
 def refused(reason: str) -> Unsupported:
@@ -36,7 +35,7 @@ def missing(reason: str) -> Missing:
 
 
 def of_view(refusal: Unsupported) -> Unsupported:
-    """The same, which says that it is about a view."""
+    """Returns the same refusal, which says that it is about a view."""
     reason = str(refusal)
     return refusal if reason.startswith(_NOT_TRANSLATED) else refused(reason)
 
@@ -58,7 +57,7 @@ class OtherSession(Unsupported):
 
 
 def require_parts(node: exp.Expr, known: Collection[str]) -> None:
-    """Raises `Unsupported` if the node says more than its reader heeds."""
+    """Raises `Unsupported` if the node says more than its reader handles."""
     more = sorted({part for part, value in node.args.items() if value} - set(known))
     if more:
         raise refused(f"{as_text(node)} is not certain to mean the same here ({', '.join(more)})")
@@ -72,8 +71,8 @@ def as_text(node: exp.Expr) -> str:
 def tree_of(
     view: CreateView, definitions: Definitions, others: Iterable[TableName] = ()
 ) -> exp.Query:
-    """The query, with the database of each table. `definitions` are those of the time of the CREATE
-    VIEW, `others` are names that tables and views have, too. Raises `Unsupported`."""
+    """Returns the query, with the database of each table. `definitions` are those at the time of
+    the CREATE VIEW, `others` are names that tables and views have, too. Raises `Unsupported`."""
     try:
         (tree,) = sqlglot.parse(view.select, read="mysql")
     except (SqlglotError, ValueError, RecursionError):
@@ -94,7 +93,8 @@ def tree_of(
 
 
 def _without_introducer(node: exp.Introducer) -> exp.Literal:
-    """The text of one with its character set, as TiCDC writes each (`_UTF8MB4'paid'`)."""
+    """Returns the text of a literal with its character set, as TiCDC writes each
+    (`_UTF8MB4'paid'`)."""
     text = node.expression
     if node.name.upper() not in UTF8 or not isinstance(text, exp.Literal) or not text.is_string:
         raise refused(f"{as_text(node)} is not certain to mean the same here")
@@ -102,7 +102,7 @@ def _without_introducer(node: exp.Introducer) -> exp.Literal:
 
 
 def tables_of(tree: exp.Query) -> set[TableName]:
-    """Of what `tree_of` gives."""
+    """Returns the tables of a query from `tree_of`."""
     return {(table.db, table.name) for table in tree.find_all(exp.Table)}
 
 
@@ -121,7 +121,7 @@ def _tables(tree: exp.Query) -> list[exp.Table]:
 def _schema_of_session(
     view: CreateView, tables: Iterable[exp.Table], existing: Iterable[TableName]
 ) -> str:
-    """The database of the tables that are named without one. Where the view is named with its
+    """Returns the database of the tables that are named without one. If the view is named with its
     database, the stream does not tell the session's, which the changefeed may leave out. Raises
     `OtherSession`."""
     names = sorted({table.name for table in tables if not table.db})
@@ -142,7 +142,7 @@ def _schema_of_session(
 
 
 def column_names(view: CreateView, names: Iterable[str]) -> tuple[str, ...]:
-    """Those of the view, whose query's columns have `names`. Raises `Unsupported`."""
+    """Returns the view's column names; its query's columns have `names`. Raises `Unsupported`."""
     own = tuple(names)
     if view.columns and len(view.columns) != len(own):
         raise refused("it names another number of columns")

@@ -1,5 +1,5 @@
 """The views of the MySQL family: SELECTs that TiDB, MySQL and MariaDB read alike, with joins,
-groups and queries inside. Every name is written anew, as the target has it, with its alias."""
+groups and queries inside. Every name is rewritten as the target has it, with its alias."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,8 +34,8 @@ def translated(
     definitions: Definitions,
     created: Definitions,
 ) -> ViewQuery:
-    """`created` are the definitions of the time of the CREATE VIEW: `*` is the columns of then.
-    Raises `Unsupported` for a query that may mean something else in the target, `Missing` for
+    """`created` are the definitions at the time of the CREATE VIEW: `*` is the columns at that
+    time. Raises `Unsupported` for a query that may mean something else in the target, `Missing` for
     one of tables or columns that `definitions` lack."""
     words = context.target.query_words
     if words is None:
@@ -67,7 +67,7 @@ class _Read:
 @dataclass(frozen=True, slots=True)
 class _Source:
     """A table, or a query in its place, under its alias: its columns in order; `hidden` are those
-    that the target lacks, `key` is what identifies a row, if that is known."""
+    that the target lacks, `key` identifies a row, if known."""
 
     schema: str
     alias: str
@@ -87,7 +87,7 @@ class _Scope:
     joined: dict[str, Typed] = field(default_factory=dict)
     """Columns of USING, which need no table's name."""
     groups: frozenset[str] | None = None
-    """What each group has one of, where only that may be named."""
+    """The expressions with one value per group, if only these may be named."""
 
     @property
     def words(self) -> QueryWords:
@@ -148,7 +148,7 @@ class _Queries:
     words: QueryWords
 
     def query(self, tree: exp.Expr, outer: _Scope | None, *, labelled: bool = False) -> _Read:
-        """With `labelled`, its columns have their names in the text."""
+        """Reads a query. With `labelled`, its columns have their names in the text."""
         if isinstance(tree, exp.Union):
             return self._union(tree, outer, labelled)
         if not isinstance(tree, exp.Select):
@@ -294,7 +294,7 @@ class _Queries:
             # Without the table's own, a column's collation is its database's, if that is known.
             own = existing.get(column.name.lower())
             if not self.words.orders_alike and column.type != types.get(column.name):
-                own = None  # it will be as the consumer makes it
+                own = None  # the consumer will make it
             text = f"{alias}.{target.quote(None, column.name)}"
             columns[column.name.lower()] = self.words.column(
                 text, column, own, collated=table.collation is not None
@@ -341,7 +341,7 @@ class _Queries:
         new: Sequence[_Source],
         using: Sequence[exp.Identifier],
     ) -> str:
-        """The condition; what comes first has the value, as no row lacks it there."""
+        """Returns the condition; the first source has the value, as no row lacks it there."""
         conditions = []
         for name in using:
             sides = []
@@ -360,7 +360,7 @@ class _Queries:
 
 
 def _unnested(first: exp.Expr, joins: Sequence[exp.Join]) -> tuple[exp.Expr, Sequence[exp.Join]]:
-    """Without the parentheses around what is first, in which TiDB restores each join: joins are
+    """Removes the parentheses around the first item, in which TiDB restores each join: joins are
     read from the left."""
     while isinstance(first, exp.Subquery) and not first.alias:
         if not isinstance(first.this, exp.Table | exp.Subquery):
@@ -374,11 +374,12 @@ def _unnested(first: exp.Expr, joins: Sequence[exp.Join]) -> tuple[exp.Expr, Seq
     return first, joins
 
 
-# --- what is selected, and in which order --------------------------------------------------------
+# --- selected items, and their order -------------------------------------------------------------
 
 
 def _items(scope: _Scope, tree: exp.Select) -> Iterator[exp.Expr]:
-    """What is selected; a star is the columns that its tables have at this moment, as in TiDB."""
+    """Yields the selected items; a star is the columns that its tables have at this moment, as in
+    TiDB."""
     for item in tree.expressions:
         star = item.this if isinstance(item, exp.Column) else item
         if not isinstance(star, exp.Star):
@@ -411,7 +412,7 @@ def _value(scope: _Scope, item: exp.Expr) -> Typed:
 
 
 def _aggregates(node: exp.Expr | None) -> bool:
-    """Whether a part of it is of all rows of a group."""
+    """Returns whether a part of it aggregates all rows of a group."""
     if node is None or isinstance(node, exp.Query | exp.Exists | exp.Window):
         return False
     return isinstance(node, exp.AggFunc) or any(map(_aggregates, node.iter_expressions()))
@@ -424,7 +425,7 @@ def _is_column(scope: _Scope, name: str) -> bool:
 
 
 def _unaliased(scope: _Scope, node: exp.Expr, aliases: Mapping[str, exp.Expr]) -> exp.Expr:
-    """With the expressions themselves in place of their names."""
+    """Returns the expression with aliases replaced by their expressions."""
 
     def replaced(part: exp.Expr) -> exp.Expr:
         if not isinstance(part, exp.Column) or part.table or part.name.lower() not in aliases:
@@ -441,7 +442,7 @@ def _unaliased(scope: _Scope, node: exp.Expr, aliases: Mapping[str, exp.Expr]) -
 def _sorted(
     scope: _Scope, node: exp.Expr, items: Sequence[exp.Expr], aliases: Mapping[str, exp.Expr]
 ) -> Typed:
-    """What rows are sorted or grouped by: an expression, a name or a number of what is selected."""
+    """Returns the value to sort or group by: an expression, or a selected item's name or number."""
     if isinstance(node, exp.Literal):
         at = int(node.name) if node.name.isdecimal() and not node.is_string else 0
         if not 1 <= at <= len(items):

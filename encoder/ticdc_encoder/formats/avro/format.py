@@ -218,8 +218,7 @@ def _in_utc(change: RowChange, time_zone: str) -> RowChange:
 
 @dataclass(frozen=True, slots=True)
 class _AvroPlan:
-    """How rows of a table are written. `constant`
-    are the columns that rows do not have, all NULL."""
+    """Plan for a table's rows. `constant` are the columns that rows do not have, all NULL."""
 
     table: Table
     key: tuple[tuple[Column, Write], ...]

@@ -44,7 +44,7 @@ AFTER_COLUMNS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Modes:
-    """What decides the Avro type of DECIMAL and BIGINT UNSIGNED."""
+    """Modes that decide the Avro type of DECIMAL and BIGINT UNSIGNED."""
 
     decimal: DecimalMode = "precise"
     bigint_unsigned: BigintUnsignedMode = "long"
@@ -104,8 +104,8 @@ def bit_width(type_: ColumnType) -> int:
 
 
 def null_branch(column: Column, modes: Modes) -> int | None:
-    """Which branch of a column's union is null: the second if it has a default that Avro can
-    hold. None for a column that is NOT NULL."""
+    """The null branch of a column's union: 1, the second, if it has a default that Avro can hold,
+    else 0. None for a column that is NOT NULL."""
     if not column.nullable:
         return None
     return 0 if _default_json(column, modes) is None else 1

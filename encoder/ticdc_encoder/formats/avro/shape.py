@@ -1,4 +1,4 @@
-"""How the records of a registered schema are read as rows."""
+"""Reading of a registered schema's records as rows."""
 
 import re
 from collections.abc import Callable
@@ -28,7 +28,7 @@ class RecordShape:
     hidden: tuple[str, ...]
 
     def row(self, members: Members) -> Row:
-        """The row, which is made of `members` itself."""
+        """The row, made from `members` in place."""
         for name in self.hidden:
             del members[name]
         for name, convert in self.convert:
@@ -56,7 +56,7 @@ def key_shape(registry: Registry, schema_id: SchemaId) -> RecordShape:
 
 @lru_cache(maxsize=4096)
 def value_shape(registry: Registry, key_id: SchemaId | None, value_id: SchemaId) -> RecordShape:
-    """The shape of a message's value, beside a key of that schema."""
+    """The shape of a message's value, next to a key of that schema."""
     schema = avro_binary.schema_of(registry.schema(value_id))
     key = () if key_id is None else key_shape(registry, key_id).table.handle_key
     return _shape(schema, key, "value")

@@ -111,7 +111,7 @@ def _decimal_writer(decimals: int) -> Write:
 
 
 def _bit_writer(type_: ColumnType, *, whole: bool) -> Write:
-    """`whole`: with all bytes of the type, those that are 0 at the beginning, too."""
+    """Writer of a BIT. `whole`: with all bytes of the type, leading zeros too."""
     width = bit_width(type_)
 
     def write(value: Value) -> bytes:

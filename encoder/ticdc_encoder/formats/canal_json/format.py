@@ -147,7 +147,7 @@ _Writer = Callable[[Value], str]
 
 @dataclass(frozen=True, slots=True)
 class _CanalColumn:
-    """`member` is the column's name as a JSON member, `mysql_type` its whole member there."""
+    """`member` is the column's name as a JSON member, `mysql_type` its member there."""
 
     name: str
     type: ColumnType
@@ -159,7 +159,7 @@ class _CanalColumn:
 
 @dataclass(frozen=True, slots=True)
 class _CanalPlan:
-    """How rows of a table are written."""
+    """Plan for a table's rows."""
 
     table: Table
     head: str

@@ -122,7 +122,7 @@ def read_rows(message: RowsMessage, commit_ts: int) -> list[Event]:
 
 
 def _details(extension: Members) -> tuple[bool, str | None, bytes | None]:
-    """Whether the row is incomplete, the location of the whole message, and the row's key."""
+    """The row's incompleteness, the location of the whole message, and the row's key."""
     location, reduced = extension.get("claimCheckLocation"), extension.get("onlyHandleKey", False)
     if reduced.__class__ is not bool:
         raise WireError("onlyHandleKey is not a boolean")
@@ -157,7 +157,7 @@ def _base64(value: Any) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class _RowShape:
-    """How a message describes its table, and the `names` of a row's columns in their order."""
+    """Shape of a table in a message, with the `names` of a row's columns in their order."""
 
     key: Any
     types: Any

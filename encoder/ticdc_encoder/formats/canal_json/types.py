@@ -59,7 +59,7 @@ def _quoted(label: str) -> str:
 
 
 def mysql_type(type: ColumnType, *, content_compatible: bool) -> str:
-    """A column's `mysqlType`: the name alone, or with its parameters as Canal writes it."""
+    """A column's `mysqlType`: only the name, or with its parameters as Canal writes it."""
     sign = " unsigned" * type.unsigned + " zerofill" * type.zerofill
     if not content_compatible:
         return type.name + sign

@@ -25,7 +25,7 @@ def _finite(numbers: Sequence[Any]) -> bool:
 
 
 def _list_of(number: str) -> Callable[[str], object]:
-    """A test for a text that is a list, with commas, of what the pattern matches."""
+    """A test for a comma-separated list of texts that match the pattern."""
     return re.compile(f"{number}(?:,{number})*+").fullmatch
 
 
@@ -39,8 +39,8 @@ test whether such values are of the type."""
 
 
 def read_column(read: Read, texts: Sequence[str | None], *, nulls: bool) -> Sequence[Value]:
-    """What `read` returns for each text; with `nulls` there may be None. Raises what `read` raises,
-    or another ValueError or ArithmeticError."""
+    """The values that `read` returns for the texts; with `nulls` there may be None. Raises what
+    `read` raises, or another ValueError or ArithmeticError."""
     if read is text:
         return texts
     present = [each for each in texts if each is not None] if nulls else texts

@@ -10,14 +10,14 @@ from typing import NamedTuple
 from ticdc_encoder.errors import WireError
 
 PIECE = 1 << 15
-"""Characters that are read at once, about: more would not stay in the processor's cache."""
+"""Approximate number of characters read at once: more would not stay in the processor's cache."""
 
 Fields = list[str | None]
 """A record's fields, without quotes or escapes, None for NULL."""
 
 
 class Texts(NamedTuple):
-    """A column's fields, and whether there is NULL among them."""
+    """A column's fields, and whether NULL is among them."""
 
     texts: Sequence[str | None]
     nulls: bool
@@ -26,7 +26,7 @@ class Texts(NamedTuple):
 def fields(
     characters: str, delimiter: str, terminator: str, quote: str, null: str, start: int = 0
 ) -> Iterator[Fields]:
-    """The records of a file from `start` on. Raises WireError for what is not csv."""
+    """The records of a file from `start` on. Raises WireError for invalid csv."""
     length, end, record = len(characters), start, Fields()
     for match in _pattern(delimiter, terminator, quote).finditer(characters, start):
         start = match.start()
@@ -51,7 +51,9 @@ def fields(
 
 @lru_cache(maxsize=16)
 def _pattern(delimiter: str, terminator: str, quote: str) -> re.Pattern[str]:
-    """A field and what ends it: the characters inside of quotes, those of a bare field, the end."""
+    """A pattern for a field and its end: the characters inside quotes, those of a bare field, the
+    end.
+    """
     ends = f"{re.escape(delimiter)}|{re.escape(terminator)}"
     first = re.escape(delimiter[0] + terminator[0])
     if not quote:
@@ -72,7 +74,7 @@ def _unescaped(bare: str) -> str:
 
 
 def pieces(characters: str, terminator: str, quote: str) -> Iterator[int]:
-    """Where pieces of a file end that hold whole records, if the file is regular."""
+    """Ends of pieces of whole records in a file, if it is regular."""
     start, length = 0, len(characters)
     while start < length:
         end, begin, open_ = start + PIECE, start, False

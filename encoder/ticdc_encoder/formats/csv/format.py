@@ -111,7 +111,7 @@ class Encoder:
         self._plan = per_table(self._make_plan)
 
     def header(self, table: Table) -> bytes:
-        """What a file of the table begins with: nothing without output_field_header."""
+        """The beginning of a file of the table: empty without output_field_header."""
         if not self._options.output_field_header:
             return b""
         columns = [column for column, _ in self._plan(table)]

@@ -19,7 +19,7 @@ BARE = INTEGERS | {"year", "bit", "float", "double"}
 
 
 def _bare_meta(options: Options, first: int) -> list[bool]:
-    """Which of the fields before the columns have no quotes: commit-ts and is-update."""
+    """Flags of the unquoted fields before the columns: commit-ts and is-update."""
     meta = [name.endswith(("commit-ts", "is-update")) for name in meta_names(options)]
     return meta + [False] * (first - len(meta))
 
@@ -103,7 +103,7 @@ class RecordReader:
         stamps: Sequence[int],
         rows: list[Row],
     ) -> list[RowChange] | None:
-        """What `_change` returns for each; None, without any effect, if it would refuse one."""
+        """The results of `_change` for each; None, without any effect, if it would refuse one."""
         table, replaced = self._table, self._replaced
         changes = []
         for operation, flag, commit_ts, row in zip(operations, flags, stamps, rows, strict=True):

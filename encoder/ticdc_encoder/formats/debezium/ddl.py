@@ -30,8 +30,8 @@ CHANGE_TYPES: dict[int, str] = {
     ),
     0: "ALTER",
 }
-"""TiDB's action code -> the kind of change; 0 is a code that is not known. TiCDC sends no DDL of
-another code."""
+"""TiDB's action code -> the kind of change; 0 is an unknown code. TiCDC sends no DDL of other
+codes."""
 
 _JDBC: dict[str, int] = {
     **dict.fromkeys(("tinyint", "smallint"), 5),

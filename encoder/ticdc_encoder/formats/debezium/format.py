@@ -142,7 +142,7 @@ _TABLE_STRANGE = pattern(r"[^A-Za-z0-9_.]")
 
 @dataclass(frozen=True, slots=True)
 class _DebeziumColumn:
-    """`member` is the column's name as a JSON member, `null` what stands for NULL."""
+    """`member` is the column's name as a JSON member, `null` the form of NULL."""
 
     name: str
     member: str
@@ -153,8 +153,8 @@ class _DebeziumColumn:
 
 @dataclass(frozen=True, slots=True)
 class _DebeziumPlan:
-    """How rows of a table are written. The two schemas come
-    after the payload; they are empty if the changefeed sends none."""
+    """Plan for a table's rows. The two schemas come after the payload; they are empty if the
+    changefeed sends none."""
 
     table: Table
     columns: tuple[_DebeziumColumn, ...]

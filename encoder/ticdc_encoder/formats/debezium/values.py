@@ -97,7 +97,7 @@ def boolean(value: bool) -> str:
 
 
 def full_year(year: float) -> float:
-    """Debezium takes a year of two digits for one of this century, or the last."""
+    """The full year: Debezium puts a year of two digits into this century, or the last."""
     return year + (2000 if year < 70 else 1900 if year < 100 else 0)
 
 
@@ -200,7 +200,7 @@ def _bits(value: Any) -> int:
 
 
 def _enum_reader(elements: tuple[str, ...]) -> Reader:
-    """'' is the member of that name if there is one, else the invalid value."""
+    """A reader of members: '' is the member of that name if any, else the invalid value."""
     number = enum_reader(elements)
     return lambda value: 0 if value == "" and "" not in elements else number(text(value))
 

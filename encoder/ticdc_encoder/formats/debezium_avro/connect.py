@@ -80,7 +80,7 @@ def _record(schema: Schema, fallback: str, defined: set[str]) -> Any:
 
 
 def _connect(schema: Schema) -> dict[str, Any]:
-    """What Connect adds to the type."""
+    """The members that Connect adds to the type."""
     members = {name: schema.get(name) for name in ("name", "version", "parameters")}
     return {f"connect.{name}": value for name, value in members.items() if value}
 

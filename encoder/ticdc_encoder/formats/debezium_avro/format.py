@@ -1,10 +1,11 @@
 """Debezium's events in Avro with a schema registry, as TiCDC's new architecture writes them.
 
-Source: TiCDC `pkg/sink/codec/debezium/avro.go`. What Debezium's JSON loses is lost here too,
+Source: TiCDC `pkg/sink/codec/debezium/avro.go`. Debezium's JSON and this format lose the same,
 except DECIMAL, which is exact, and bytes, which are distinct from text. DDL and resolved ts, which
 need `avro-enable-watermark`, are the JSON form, converted (`encodeAvroMessage`, `encoder.go`).
 
-It builds on both formats: the fields are Debezium's, the binary encoding and its modes are Avro's.
+The module builds on both formats: the fields are Debezium's, the binary encoding and its modes are
+Avro's.
 """
 
 import json
@@ -74,8 +75,8 @@ def _registry(registry: Registry | None) -> Registry:
 
 @dataclass(frozen=True, slots=True)
 class _EnvelopeShape:
-    """How a value's records are read. `name` is the schema's, `names` are the columns by their
-    names in Avro, `convert` has those whose values Avro holds in another form."""
+    """Shape of a value's records. `name` is the schema's, `names` are the columns by their names in
+    Avro, `convert` has those whose values Avro holds in another form."""
 
     name: str
     read: avro_binary.Read
@@ -103,7 +104,7 @@ class _EnvelopeShape:
         return table
 
     def row(self, table: Table, members: Members) -> Row:
-        """The row, which is made of `members` itself."""
+        """The row, made from `members` in place."""
         for name, convert in self.convert:
             value = members[name]
             if value is not None:
@@ -187,12 +188,12 @@ def _shape(registry: Registry, key_id: SchemaId, value_id: SchemaId) -> _Envelop
 
 
 _Columns = tuple[tuple[Column, Write, bytes], ...]
-"""Columns, each with what writes its values and what stands for NULL."""
+"""Columns, each with the writer of its values and the form of NULL."""
 
 
 @dataclass(frozen=True, slots=True)
 class _DebeziumAvroPlan:
-    """How rows of a table are written. `source` is the bytes around its two times."""
+    """Plan for a table's rows. `source` is the bytes around its two times."""
 
     table: Table
     columns: _Columns

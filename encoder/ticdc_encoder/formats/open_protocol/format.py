@@ -120,7 +120,7 @@ def _string(members: Members, name: str) -> str:
 
 
 def _is_utf_8(text: str) -> bool:
-    """Whether no byte of it was kept by `load`, which is tolerant of values only."""
+    """Returns whether no byte of it was kept by `load`, which is tolerant of values only."""
     return text.isascii() or not _SURROGATE.search(text)
 
 
@@ -128,7 +128,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def _name(members: Members, name: str) -> str:
-    """Of a schema or a table; "" where a DDL has none."""
+    """A schema's or table's name; "" if a DDL has none."""
     return "" if members.get(name) is None else _string(members, name)
 
 
@@ -205,7 +205,7 @@ def _read_row(about: Members, content: Members, ts: int) -> RowChange:
 
 def _known(table: Table, readers: Mapping[str, Any], partial: Members) -> Members:
     """The columns of `p`. The new architecture writes a column that became NULL without its name
-    around it, as bare members t, h, f and v: its old value is not known."""
+    around it, as bare members t, h, f and v: its old value is unknown."""
     if {*map(type, partial.values())} != {dict}:
         if not partial.keys().isdisjoint({"t", "h", "f", "v"} & set(table.handle_key)):
             raise WireError("p has bare members named like a key column")
@@ -265,7 +265,7 @@ class _OpenColumn:
 
 @dataclass(frozen=True, slots=True)
 class _OpenPlan:
-    """How rows of a table are written."""
+    """Plan for a table's rows."""
 
     table: Table
     columns: tuple[_OpenColumn, ...]

@@ -51,7 +51,7 @@ _DDL = frozenset(DDL_TYPES.values()) | {"QUERY"}
 _TYPES = _ROWS | _DDL | {"WATERMARK", "BOOTSTRAP"}
 _EXCHANGE_PARTITION = 42
 _MANY = 100
-"""The rows of a table in JSON after which a parser of their own pays off."""
+"""Rows of a table in JSON from which its own parser pays off."""
 _LONGEST_BEGINNING = 2048
 _MOST_BEGINNINGS = 10_000
 
@@ -97,14 +97,14 @@ class Decoder:
         self._parser_of: dict[bytes, RowParser] = {}  # by the first bytes of the table's messages
         self._waiting: dict[SchemaKey, list[tuple[Waiting, Members]]] = {}
         self.waits = 0
-        """How many rows are `waiting`."""
+        """Number of `waiting` rows."""
         self._new: list[Table] = []
         # Most tables may have no rows: a reader is built for the first row.
         self._initial = {(table.schema, table.name, table.version or 0): table for table in tables}
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """Every version of every table that is known."""
+        """Every known version of every table."""
         read = {of: known.table for of, known in self._tables.items()}
         return tuple({**self._initial, **read}.values())
 
@@ -166,7 +166,7 @@ class Decoder:
         return known
 
     def _count(self, of: SchemaKey, known: RowReader, row: RowChange, plain: bytes) -> None:
-        """After many rows, messages that begin like this one are parsed as rows of this version."""
+        """Parses messages that begin like this one as rows of this version, after many rows."""
         self._counts[of] += 1
         end = plain.find(TYPE)
         if self._counts[of] < _MANY or not 0 < end < _LONGEST_BEGINNING:
@@ -244,7 +244,7 @@ def _message(key: bytes | None, plain: bytes, options: Options, encoding: Encodi
 
 
 def _likeness(key: bytes | None, value: bytes | None, options: Options) -> str:
-    """What the message looks like, unless that is the configured encoding."""
+    """The guess at the message, unless it is the configured encoding."""
     like = likeness(key, value)
     return "" if like.endswith(f"={options.encoding_format})") else like
 

@@ -1,4 +1,4 @@
-"""What Simple's two encodings share: a message's members, and the plan for a table's rows."""
+"""Parts that Simple's two encodings share: a message's members, and the plan for a table's rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How messages are read: `parse` returns the members, `readers` has by type name what turns a
-    value of `data` or `old` into the column's; `inferred_type` names the type that such a value
-    has if no schema is known."""
+    """Functions that read messages: `parse` returns the members, `readers` has, by type name, the
+    conversion of a value of `data` or `old` to the column's; `inferred_type` names the type that
+    such a value has if no schema is known."""
 
     parse: Callable[[bytes], Members]
     readers: dict[str, Callable[[Any], Value]]
@@ -22,7 +22,7 @@ class Encoding:
 
 
 Checksums = tuple[int, int]
-"""Of the row before and after; 0 for a row that is absent."""
+"""Checksums of the row before and after; 0 for an absent row."""
 
 
 class Writer(Protocol):
@@ -64,7 +64,7 @@ class PlannedColumn:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How rows of a table are written."""
+    """Plan for a table's rows."""
 
     table: Table
     columns: tuple[PlannedColumn, ...]

@@ -14,10 +14,10 @@ from ticdc_encoder.formats.json_text import Members
 from ticdc_encoder.formats.primary_key import implicit_primary_key, is_row_id
 
 _HIDDEN = "_V$_"
-"""How the hidden column begins that TiDB makes for an index over an expression."""
+"""Prefix of the hidden column that TiDB makes for an index over an expression."""
 
 _ROW_ID = "primary"
-"""The index that TiCDC adds: in lower case, and the last."""
+"""Name, in lower case, of the index that TiCDC adds, always last."""
 
 _UNSIGNED = INTEGERS | {"float", "double", "decimal"}
 _LABELLED = TEXTS | {"enum", "set"}

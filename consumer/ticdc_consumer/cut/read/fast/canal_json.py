@@ -38,9 +38,9 @@ from ticdc_consumer.source.records import Records
 from ticdc_consumer.targets.layout import Layout
 
 _HEAD_END = b',"type":"'
-"""What precedes it is the same in all rows of a table."""
+"""The end of the part that is the same in all rows of a table."""
 _TO_KIND = len(_HEAD_END) + 1
-"""To the first letter of the type, which tells the kinds of changes apart."""
+"""The length up to the first letter of the type, which distinguishes the kinds of changes."""
 _MOST_TYPES = 1024
 _ASCII = rb"[\x20\x21\x23-\x5b\x5d-\x7f]*+"
 _LATIN_1 = (
@@ -53,10 +53,10 @@ _LATIN_1 = (
 
 
 class FastCanal:
-    """Reads rows that have the members, in the same order, of a row that was decoded before.
+    """Reads rows whose members are those of a row that was decoded before, in the same order.
 
-    `sqlType` must be one that came before, since the plain decoder does not look into it;
-    `mysqlType` may have its members in any order, as Go's maps do.
+    `sqlType` must have come before, since the plain decoder does not check it; `mysqlType` may have
+    its members in any order, as Go's maps do.
     """
 
     def __init__(
@@ -68,9 +68,9 @@ class FastCanal:
         self._tables = FastTables(layouts, shapes)
         self._latest = latest
         self._forms: dict[bytes, list[_CanalForm]] = {}
-        """By the head, which ends with the first letter of `type`."""
+        """The forms by the head, which ends with the first letter of `type`."""
         self._head_length = 0
-        """Of a head that came often: to find where one ends takes longer than to try."""
+        """The length of a frequent head: finding its end takes longer than trying it."""
 
     @property
     def size(self) -> int:
@@ -126,7 +126,7 @@ class FastCanal:
             form, columns = matched
             form.add(columns[0][0], columns[1][0])
             return
-        # The plain decoder does not look at sqlType, nor whether it is UTF-8.
+        # The plain decoder checks neither sqlType nor whether it is UTF-8.
         if is_utf_8(value) and self._tables.due(change):
             form_of_row = _form(value, at, change, number, self._tables.key(number))
             if form_of_row is not None:
@@ -141,13 +141,13 @@ class FastCanal:
 
 
 class _CanalForm(Form):
-    """A row's form, and the texts of `sqlType` and `mysqlType` that rows of it may have."""
+    """A row's form, and the texts of `sqlType` and `mysqlType` that its rows may have."""
 
     def __init__(
         self, pattern: bytes, table: int, optional: bool, skip: int, types: Mapping[str, str]
     ) -> None:
         super().__init__(pattern, table, optional, skip)
-        # Without their outer quotes: split at `","`, which is in no string.
+        # Without their outer quotes: split at `","`, which occurs in no string.
         self._members = {
             orjson.dumps(name)[1:] + b":" + orjson.dumps(type_)[:-1]
             for name, type_ in types.items()
@@ -161,8 +161,8 @@ class _CanalForm(Form):
         self._keep(mysql)
 
     def knows(self, sql: Sequence[bytes], mysql: Sequence[bytes]) -> bool:
-        """Whether these are all such texts."""
-        # Most often they are all alike: to compare them takes less than to hash them.
+        """Returns whether all of these texts are known."""
+        # Usually all are equal: comparing them is faster than hashing them.
         distinct = {sql[0]} if sql.count(sql[0]) == len(sql) else {*sql}
         return distinct <= self._sql and all(map(self._is_mysql, {*mysql} - self._mysql))
 
@@ -186,7 +186,7 @@ class _CanalForm(Form):
 def _form(
     value: bytes, at: int, change: RowChange, number: int, key: Sequence[str]
 ) -> _CanalForm | None:
-    """The form of this message; None if expressions do not describe it."""
+    """Returns the form of this message, or None if expressions do not describe it."""
     message = orjson.loads(value)
     image, kind = message["data"][0], message["type"].encode()
     types = {column.name: column.type for column in change.table.columns}

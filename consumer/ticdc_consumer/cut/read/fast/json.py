@@ -1,8 +1,8 @@
 """Rows' JSON as regular expressions, for the fast readers.
 
-Every expression matches only what the plain decoder reads, and of that only values whose text is
-their canonical form: no leading zero, no lone surrogate. What does not match may still be valid;
-the plain decoder decides that.
+Every expression matches only text that the plain decoder reads, and only values whose text is their
+canonical form: no leading zero, no lone surrogate. Text that does not match may still be valid; the
+plain decoder decides that.
 """
 
 import re
@@ -24,13 +24,13 @@ from ticdc_consumer.protocols.shape import NO_ROWS, TableShapes, shape
 from ticdc_consumer.targets.layout import Layout
 
 CHARACTERS = rb"[^\"\\\x00-\x1f]*+"
-"""The inside of a string that means its own bytes. Whether they are UTF-8 is tested separately."""
+"""The inside of a string that stands for its own bytes. UTF-8 is tested separately."""
 STRING = (
     CHARACTERS + rb"(?:\\(?:[\"\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4})" + CHARACTERS + rb")*+"
 )
 _USUAL = rb"[^\"]*+"
-"""What CHARACTERS and STRING come to where no byte is unusual, for a fourth of the time: of all
-sets, `re` finds the end of that one the fastest."""
+"""CHARACTERS and STRING for text without unusual bytes, in a fourth of the time: of all sets, `re`
+finds the end of this one fastest."""
 SIGNED = rb"(?:0|-?[1-9][0-9]{0,17}+(?![0-9])|-?[1-8][0-9]{18})"
 UNSIGNED = rb"(?:0|[1-9][0-9]{0,18}+(?![0-9])|1[0-7][0-9]{18})"
 """Integers of 64 bits, except for the greatest and least few."""
@@ -49,34 +49,34 @@ KEY_TYPES = DIGITS | TEMPORALS | {"decimal", "char", "varchar"}
 """Types whose values are the same bytes on the wire and in canonical form."""
 
 FIRST_TRY = 32
-"""The row of a kind at which the first expression for it is made: that takes as long as decoding
-some hundred rows."""
+"""The row of a kind at which its first expression is made: that takes as long as decoding some
+hundred rows."""
 MOST_FORMS = 6
-"""Expressions per table and kind of change."""
+"""The most expressions per table and kind of change."""
 ONE_BY_ONE = 1_000
-"""Messages of a form that are matched one by one, before an expression for many of them is made:
-that takes as long as it saves for so many."""
+"""Messages of a form that are matched one by one before an expression for many is made: making it
+takes as long as it saves for this many."""
 
 
 FastParts = Sequence[tuple[Sequence[int], FastRows]]
 
 
 class FastRun(NamedTuple):
-    """The changes of the records up to `end`, not included: those of a kind together, in their
-    order, with the record that each is of. None if one of the records is not recognised in full."""
+    """The changes of the records before `end`, those of a kind together and in order, with the
+    record of each. None if a record is not recognised in full."""
 
     end: int
     parts: FastParts = ()
 
     @property
     def changes(self) -> int:
-        """How many they are."""
+        """The number of changes."""
         return sum(len(records) for records, _ in self.parts)
 
 
 class Member(NamedTuple):
-    """A column in a row's JSON: `value` between literal bytes and, if it is a string, quotes.
-    `key` replaces `value` if the column is in the key."""
+    """A column in a row's JSON: `value` between literal bytes and, if it is a string, quotes. `key`
+    replaces `value` if the column is in the key."""
 
     before: bytes
     value: bytes
@@ -88,8 +88,9 @@ class Member(NamedTuple):
 def row(
     members: Sequence[Member], keys: Sequence[int], prefix: str, partial: bool = False
 ) -> bytes:
-    """An object of these members in this order; `partial` if any of them may be left out. The
-    value of the member `keys[i]` is the group `<prefix><i>`; any other may be null."""
+    """Returns the expression for an object of these members in this order; `partial` if any of them
+    may be left out. The value of the member `keys[i]` is the group `<prefix><i>`; any other may be
+    null."""
     parts = []
     for position, member in enumerate(members):
         quote = b'"' * member.quoted
@@ -100,32 +101,32 @@ def row(
             value = b"(?:%s%s%s|null)" % (quote, member.value, quote)
         parts.append(re.escape(member.before) + value + re.escape(member.after))
     if partial:
-        # There is a comma before another member, and only there.
+        # A comma stands only before another member.
         return rb"\{%s\}" % b"".join([rb'(?:%s(?:,(?=")|(?=\})))?+' % part for part in parts])
     return rb"\{%s\}" % b",".join(parts)
 
 
 class Expression:
-    """What a message must be in full. Its first `skip` bytes are not looked at. `optional`: some
-    of its groups may be left out."""
+    """An expression for a whole message, whose first `skip` bytes are ignored. `optional`: some of
+    its groups may be left out."""
 
     def __init__(self, pattern: bytes, skip: int, optional: bool) -> None:
         self.pattern = re.compile(pattern)
         self._skip = skip
-        # `findall` gives an empty group for one left out, and a tuple only of several.
+        # `findall` gives an empty group for a missing one, and a tuple only for several.
         self._is_plain = not optional and self.pattern.groups > 1
         self._matched = 0
 
     def match_all(
         self, messages: Sequence[bytes], lines: bytes | None = None
     ) -> Sequence[Sequence[Any]] | None:
-        """The groups of these messages, in which no control character is; None unless all match.
-        `lines` are the messages as `as_lines` joins them, if they were joined before."""
+        """Returns the groups of these messages, which have no control characters, or None unless
+        all match. `lines` are the messages already joined by `as_lines`."""
         self._matched += len(messages)
         if self._matched < ONE_BY_ONE:
             matches = [self.pattern.fullmatch(message, self._skip) for message in messages]
             return None if None in matches else [match.groups() for match in matches if match]
-        # A match that went beyond the end of a line would leave fewer matches than messages.
+        # A match beyond the end of a line would leave fewer matches than messages.
         lines = lines or as_lines(messages)
         if self._is_plain:
             rows = self._line.findall(lines)
@@ -139,20 +140,20 @@ class Expression:
 
 
 def as_lines(messages: Sequence[bytes]) -> bytes:
-    """Each of them between two line breaks."""
+    """Puts each of them between two line breaks."""
     return b"\n".join((b"", *messages, b""))
 
 
 @lru_cache(maxsize=4096)
 def expression(pattern: bytes, skip: int, optional: bool) -> Expression:
-    """Kept for the life of a worker, over many cuts."""
+    """Keeps expressions for the life of a worker, over many cuts."""
     return Expression(pattern, skip, optional)
 
 
 class Form:
-    """One form of a table's rows: an expression for the whole of a row's message, with the keys as
-    groups `new<i>` and `old<i>`, and the row that is present as `row`. The first `skip` bytes of a
-    message are not looked at. `optional`: keys of the old row may be left out."""
+    """One form of a table's rows: an expression for a row's whole message, with the keys as groups
+    `new<i>` and `old<i>`, and the present row as `row`. The first `skip` bytes of a message are
+    ignored. `optional`: keys of the old row may be left out."""
 
     def __init__(self, pattern: bytes, table: int, optional: bool, skip: int = 0) -> None:
         usual = pattern.replace(STRING, _USUAL).replace(CHARACTERS, _USUAL)
@@ -164,7 +165,7 @@ class Form:
         self._row = groups.get("row", 0) - 1
 
     def match_all(self, messages: Sequence[bytes]) -> Sequence[Sequence[Any]] | None:
-        """The groups of these messages; None unless all of them are UTF-8 and match."""
+        """Returns the groups of these messages, or None unless all of them are UTF-8 and match."""
         lines = as_lines(messages)
         controls = np.count_nonzero(np.frombuffer(lines, np.uint8) < 0x20)
         if controls > len(messages) + 1 or not (lines.isascii() or is_utf_8(lines)):
@@ -181,7 +182,7 @@ class Form:
         return [next(rows[is_escaped]) for is_escaped in escaped]
 
     def rows(self, commit_ts: Sequence[int], columns: Sequence[Sequence[Any]]) -> FastRows:
-        """What rows' messages say, of whose groups each is a column."""
+        """Returns the changes in rows' messages; each column is one of their groups."""
         new, old = ([columns[at] for at in positions] for positions in (self._new, self._old))
         if new and old:
             # A column that was left out did not change.
@@ -196,13 +197,13 @@ FormT = TypeVar("FormT", bound=Form)
 def match_all(
     forms: list[FormT], messages: Sequence[bytes]
 ) -> tuple[FormT, Sequence[Sequence[Any]]] | None:
-    """The form of all of these messages, and a column for each of its groups; None if they are
-    not of one form."""
+    """Returns the common form of these messages, and a column for each of its groups; None if they
+    have no common form."""
     for form in forms:
         groups = form.match_all(messages)
         if groups is not None:
             if form is not forms[0]:
-                # The next ones are most likely like these.
+                # The next messages are most likely alike.
                 forms.remove(form)
                 forms.insert(0, form)
             return form, [*zip(*groups, strict=True)]
@@ -210,7 +211,7 @@ def match_all(
 
 
 def add_form(forms: list[FormT], form: FormT) -> None:
-    """Adds one; if there are too many, the one goes that was of no use for longest."""
+    """Adds a form. If there are too many, the one unused for longest is dropped."""
     if len(forms) >= MOST_FORMS:
         forms.pop()
     forms.insert(0, form)
@@ -228,14 +229,14 @@ def _filled(values: Sequence[Any], defaults: Sequence[Any]) -> Sequence[Any]:
 
 
 def _keys(columns: Sequence[Sequence[bytes]]) -> Sequence[Any] | None:
-    """A key for each row; None if there are no columns."""
+    """Returns a key for each row; None if there are no columns."""
     if len(columns) < 2:
         return columns[0] if columns else None
     return tuple(zip(*columns, strict=True))
 
 
 class FastTables:
-    """Which tables' rows may be read fast, and how many others were read."""
+    """The tables whose rows may be read fast, and counts of rows read otherwise."""
 
     def __init__(
         self,
@@ -248,7 +249,8 @@ class FastTables:
         self._rows_read: Counter[tuple[str, str, bool, bool]] = Counter()
 
     def number(self, change: RowChange) -> int | None:
-        """The table's number, if the plain path accepts such a row and it is an ordinary one."""
+        """Returns the table's number, if the plain path accepts such a row and it is an ordinary
+        one."""
         table = change.table
         number, expected = self._shapes.get((table.schema, table.name), (0, NO_ROWS))
         if expected.keys_only or change.incomplete or change.claim_check is not None:
@@ -267,7 +269,7 @@ class FastTables:
         return self._known(number)[0].key
 
     def _known(self, number: int) -> tuple[Layout, dict[str, tuple[str, bool]]]:
-        """The layout of a table that has come, and the types of its columns by name."""
+        """Returns the layout of a known table, and its columns' types by name."""
         met = self._met.get(number)
         if met is None:
             layout = self._layouts[number].sent
@@ -278,11 +280,11 @@ class FastTables:
         return met
 
     def begin(self) -> None:
-        """Counts anew: a form that is lacking now is made soon."""
+        """Restarts the counts: a missing form is made soon."""
         self._rows_read.clear()
 
     def due(self, change: RowChange) -> bool:
-        """Whether it is time to make another form: at the 32nd, 64th, 128th, ... row of a kind."""
+        """Returns whether to make another form: at the 32nd, 64th, 128th, ... row of a kind."""
         name = (change.table.schema, change.table.name, change.before is None, change.after is None)
         self._rows_read[name] += 1
         count = self._rows_read[name]
@@ -298,12 +300,12 @@ def is_utf_8(data: bytes) -> bool:
 
 
 def read(pieces: Sequence[bytes], types: Sequence[tuple[str, pa.DataType]]) -> list[pa.Array]:
-    """The members of these names and types, an array each. The pieces must be objects that have
-    them: an expression has matched them."""
+    """Returns the members of these names and types, an array each. The pieces must be objects that
+    have them: an expression has matched them."""
     lines = b"\n".join(pieces)
     table = json.read_json(
         pa.BufferReader(lines),
-        # A row that straddles two blocks is an error.
+        # A row that straddles two blocks would be an error.
         read_options=json.ReadOptions(use_threads=False, block_size=len(lines) + 1),
         parse_options=json.ParseOptions(
             explicit_schema=pa.schema(types), unexpected_field_behavior="ignore"
@@ -313,8 +315,8 @@ def read(pieces: Sequence[bytes], types: Sequence[tuple[str, pa.DataType]]) -> l
 
 
 def of_distinct(values: pa.Array, text: Callable[[Any], str]) -> pa.Array:
-    """The texts of numbers, NULL of NULL. Each number is asked for once: its shortest decimal takes
-    long to find, and rows share numbers."""
+    """Returns the texts of numbers, NULL for NULL. Each distinct number is formatted once: finding
+    its shortest decimal takes long, and rows share numbers."""
     encoded = values.dictionary_encode()
     texts = pa.array([text(value) for value in encoded.dictionary.to_pylist()], pa.string())
     return texts.take(encoded.indices)

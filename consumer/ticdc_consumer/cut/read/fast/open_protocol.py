@@ -40,26 +40,27 @@ from ticdc_consumer.source.records import Records
 from ticdc_consumer.targets.layout import Layout
 
 _KEY_ROW = re.compile(rb'(.{8})\{"ts":([1-9][0-9]{0,18}+)(,[^}]*+\})', re.DOTALL)
-"""A row of a key: its length, its ts and its head, which is all that follows."""
+"""A row of a key: its length, its ts, and its head, which is the rest."""
 _NAMES = rb'(,"scm":"' + STRING + rb'","tbl":"' + STRING + rb'")'
 _ROW_ID = re.compile(_NAMES + rb',"rid":-?' + COUNT + rb"(,.*+)", re.DOTALL)
-"""With the row id of the old architecture, which no head has."""
+"""The names and the rest of a key's row with the row id of the old architecture, which no head
+has."""
 _HEAD = re.compile(_NAMES + rb'(?:,"ptn":' + COUNT + rb')?,"t":1(?:,"ptn":' + COUNT + rb")?\}")
 _MOST_HEADS = 8192
 _MOST_ROWS = 1_000
-"""Rows that are read together, about: so few that the processor's cache has them."""
+"""Approximate rows read together: few enough for the processor's cache."""
 _ESCAPED = (
     rb"\\(?:[\"/bfnrt]|u(?!005[cC]|[dD][89a-fA-F])[0-9a-fA-F]{4}"
     rb"|\\(?:[abfnrtv]|\\\\|\\\"|x[0-9a-fA-F]{2}|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}"
     rb"|U00(?:0[1-9a-fA-F]|10)[0-9a-fA-F]{4}))"
 )
 _QUOTED = CHARACTERS + rb"(?:" + _ESCAPED + CHARACTERS + rb")*+"
-"""What Go's strconv.Quote writes, inside JSON: every backslash is doubled."""
+"""The inside of a string as Go's strconv.Quote writes it, in JSON: every backslash is doubled."""
 
 
 class FastOpen:
-    """Reads records whose rows all have the members, in the same order, with the types and flags,
-    of rows that were decoded before."""
+    """Reads records whose rows all have the members, order, types and flags of rows that were
+    decoded before."""
 
     def __init__(
         self,
@@ -71,7 +72,7 @@ class FastOpen:
         self._latest = latest
         self._forms: dict[tuple[str, str], dict[bytes, list[Form]]] = {}
         self._heads: dict[bytes, dict[bytes, list[Form]]] = {}
-        """Forms by what follows `ts` in the key, then by how the value begins."""
+        """The forms by the key's text after `ts`, then by the start of the value."""
 
     @property
     def size(self) -> int:
@@ -128,7 +129,7 @@ class FastOpen:
         return FastRun(end, parts)
 
     def _know(self, heads: set[bytes], kinds: dict[bytes, dict[bytes, list[Form]]]) -> bool:
-        """Whether all of these are heads of known tables, whose kinds of rows are added."""
+        """Returns whether all of these are heads of known tables, and adds their kinds of rows."""
         new = heads - kinds.keys()
         for head in new:
             known = self._heads.get(head) or self._without_row_id(head)
@@ -175,7 +176,7 @@ class FastOpen:
 
 
 def _is_framed(rows: Sequence[tuple[bytes, bytes, bytes]], size: int) -> bool:
-    """Whether keys that have so many bytes are these rows, each with its length, and no more."""
+    """Returns whether keys of this many bytes are exactly these rows, each with its length."""
     lengths, digits, heads = zip(*rows, strict=True)
     return size == 6 * len(rows) + len(b"".join(chain.from_iterable(rows))) and all(
         int.from_bytes(length, "big") == 6 + count + len(head)
@@ -191,7 +192,7 @@ def _items(data: bytes, at: int) -> Iterator[bytes]:
 
 
 def _form(piece: bytes, change: RowChange, number: int, key: Sequence[str]) -> Form | None:
-    """The form of this row; None if expressions do not describe it."""
+    """Returns the form of this row, or None if expressions do not describe it."""
     content = orjson.loads(piece)
     new, old = content.get("u"), content.get("p")
     image = content["d"] if change.after is None else new

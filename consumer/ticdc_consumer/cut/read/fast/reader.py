@@ -1,8 +1,8 @@
 """Readers that prove a message by one regular expression, and leave its row unparsed.
 
-A row that a later change of the same key replaces is never parsed at all. A message that is not
-recognised, byte for byte, as one like those that the plain decoder has read before, for the same
-tables, goes to the plain decoder.
+A row that a later change of the same key replaces is never parsed at all. A message goes to the
+plain decoder unless it is recognised, byte for byte, as one like those that the plain decoder has
+read before for the same tables.
 """
 
 from collections.abc import Sequence
@@ -26,24 +26,24 @@ MOST_KEPT = 4_096
 class FastReader(Protocol):
     @property
     def size(self) -> int:
-        """How many forms of messages it knows."""
+        """The number of known forms of messages."""
 
     def begin(self, latest: int) -> None:
         """Begins another cut of the same tables. No commit_ts above `latest` is believed."""
 
     def take(self, records: Records, start: int, end: int) -> FastRun:
-        """Reads the records from `start` on that begin like a known table's rows, at most to `end`;
-        none if the first does not."""
+        """Reads records from `start` to at most `end` as long as they begin like a known table's
+        rows; none if the first does not."""
 
     def learn(self, key: bytes | None, value: bytes | None, events: Sequence[Event]) -> None:
-        """Called with every message that the plain decoder had to read, and its events."""
+        """Learns from every message that the plain decoder had to read, and its events."""
 
     def parse(self, layout: Layout, pieces: Sequence[bytes]) -> Sequence[pa.Array]:
-        """Canonical arrays of the pieces, TIMESTAMP as on the wire. Raises WireError."""
+        """Returns canonical arrays of the pieces, TIMESTAMP as on the wire. Raises WireError."""
 
 
 class NoFastReader:
-    """For protocols without a fast reader: it recognises no message."""
+    """Recognises no message, for protocols without a fast reader."""
 
     size = 0
 
@@ -61,11 +61,11 @@ class NoFastReader:
 
 
 Premises = tuple[ReadSettings, Sequence[Layout], TableShapes]
-"""What the forms of a reader follow from, beside the messages. A table that is not to be read has
-no layout."""
+"""The premises, next to the messages, of a reader's forms. A table that is not read has no
+layout."""
 
 _last_readers: dict[str, tuple[Premises, FastReader]] = {}
-"""The readers of this process' last cuts, by their names; while one is used, it is not here."""
+"""The readers of this process' last cuts, by protocol; a reader in use is not here."""
 
 
 def fast_reader(
@@ -74,10 +74,10 @@ def fast_reader(
     shapes: TableShapes,
     latest: int,
 ) -> FastReader:
-    """The protocol's fast reader: the one that was kept, if it was made of the same. `latest` is
+    """Returns the protocol's fast reader: the kept one, if its premises are the same. `latest` is
     the greatest commit_ts that is believed."""
     name = protocol_of(options).fast_reader
-    # To inflate costs more than a fast reader saves.
+    # Inflating costs more than a fast reader saves.
     if not name or options.compression != "none":
         return NoFastReader()
     premises, reader = _last_readers.pop(name, (None, None))
@@ -91,7 +91,7 @@ def fast_reader(
 def keep(
     reader: FastReader, options: ReadSettings, layouts: Sequence[Layout], shapes: TableShapes
 ) -> None:
-    """Keeps what a reader has learned for this process' next cut."""
+    """Keeps a reader's knowledge for this process' next cut."""
     name = protocol_of(options).fast_reader
     if name and 0 < reader.size <= MOST_KEPT:
         _last_readers[name] = (options, layouts, shapes), reader

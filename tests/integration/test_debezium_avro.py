@@ -147,7 +147,7 @@ def of_upstream(tidb: Upstream, feed: Feed, statement: str) -> None:
     feed.resolve(int(text) + 1)
 
 
-def test_a_definition_that_is_not_in_the_stream_is_read_from_the_upstream(
+def test_a_definition_not_in_the_stream_is_read_upstream(
     tidb: Upstream, feed: Feed, run: Command
 ) -> None:
     with run.consumer() as consumer:
@@ -172,7 +172,7 @@ def test_a_definition_that_is_not_in_the_stream_is_read_from_the_upstream(
     ]
 
 
-def test_a_default_of_the_upstreams_definition_is_refused_as_one_of_the_stream(
+def test_a_default_read_upstream_is_refused_as_one_sent(
     tidb: Upstream, feed: Feed, run: Command
 ) -> None:
     with run.consumer() as consumer:

@@ -373,7 +373,7 @@ def require_related(run: Command) -> None:
 
 @pytest.mark.parametrize("target_url", ["mysql", "mariadb", "tidb"], indirect=True)
 @pytest.mark.parametrize("names", [["stock"], ["above"], ["below", "stock"]], ids=str)
-def test_a_table_that_is_loaded_keeps_its_foreign_keys_and_its_childrens(
+def test_a_loaded_table_keeps_its_and_its_childrens_foreign_keys(
     tidb: Upstream, related: Command, names: list[str]
 ) -> None:
     words = [word for name in names for word in ("--table", f"{tidb.schema}.{name}")]
@@ -389,7 +389,7 @@ def test_a_table_that_is_loaded_keeps_its_foreign_keys_and_its_childrens(
 
 @pytest.mark.torture
 @pytest.mark.parametrize("target_url", ["mysql", "mariadb", "tidb"], indirect=True)
-def test_kill_9_at_every_step_of_taking_the_place_loses_no_foreign_key(
+def test_kill_9_while_taking_the_place_loses_no_foreign_key(
     tidb: Upstream, related: Command
 ) -> None:
     words = [word for name in ("below", "stock") for word in ("--table", f"{tidb.schema}.{name}")]
@@ -414,7 +414,7 @@ def test_kill_9_at_every_step_of_taking_the_place_loses_no_foreign_key(
 
 
 @pytest.mark.parametrize("target_url", ["mysql", "mariadb", "tidb"], indirect=True)
-def test_a_table_that_took_the_place_is_finished_instead_of_given_up(
+def test_a_table_in_its_place_is_finished_instead_of_given_up(
     tidb: Upstream, related: Command
 ) -> None:
     words = [word for name in ("below", "stock") for word in ("--table", f"{tidb.schema}.{name}")]

@@ -201,7 +201,7 @@ def narrow_url(postgresql_url: str) -> Iterator[str]:
         ("text", ["\U0001f600", "\xff", "Œ"]),
     ],
 )
-def test_letters_that_are_not_in_the_databases_encoding_are_in_no_key(
+def test_letters_outside_the_databases_encoding_are_in_no_key(
     narrow_url: str, declared: str, values: Sequence[str]
 ) -> None:
     table = defined(f"create table t (k {declared}, n int, primary key (k, n))")
@@ -209,7 +209,7 @@ def test_letters_that_are_not_in_the_databases_encoding_are_in_no_key(
         deletes(target, declared, values, table, "shop.t")
 
 
-def test_labels_are_written_into_a_database_with_another_encoding(narrow_url: str) -> None:
+def test_labels_reach_a_database_with_another_encoding(narrow_url: str) -> None:
     table = defined("create table t (e enum('a', 'é', '中'), s set('x', '€'), primary key (e))")
     with closing(open_target(narrow_url)) as target:
         layout = created(target, table)

@@ -203,7 +203,7 @@ STOPS = [
     ("CREATE VIEW v AS SELECT COUNT(DISTINCT un) AS m FROM two.kinds", "than columns|not certain"),
     (
         "CREATE VIEW v AS SELECT DISTINCT nopad FROM two.kinds",
-        "DISTINCT|it is not certain which values of",
+        "DISTINCT|which of its rows are equal",
     ),
     ("CREATE VIEW v AS SELECT ci FROM two.kinds UNION SELECT ci FROM two.kinds", "SELECT|certain"),
     ("CREATE VIEW v AS SELECT id FROM two.kinds ORDER BY ci", "ORDER in|not certain"),
@@ -252,7 +252,7 @@ STOPS = [
         "ORDER in|LIMIT in|order of a key",
     ),
     ("CREATE VIEW v AS SELECT id FROM goods LIMIT 1", "LIMIT in|order of a key"),
-    ("CREATE VIEW v AS SELECT DISTINCT f FROM goods", "DISTINCT|it is not certain which values of"),
+    ("CREATE VIEW v AS SELECT DISTINCT f FROM goods", "DISTINCT|which of its rows are equal"),
     ("CREATE VIEW v AS SELECT id FROM kinds NATURAL JOIN two.kinds", "JOINS in|join"),
     ("CREATE VIEW v AS WITH q AS (SELECT 1 AS a) SELECT a FROM q", "WITH in"),
     ("CREATE VIEW v AS WITH goods AS (SELECT 1 AS id) SELECT id FROM goods", "WITH in"),

@@ -206,7 +206,7 @@ class _Queries:
         columns = [_value(scope, item) for item in items]
         distinct = "DISTINCT " if tree.args.get("distinct") is not None else ""
         if distinct and not {column.kind for column in columns} <= _COMPARED:
-            raise refused("which of its rows are equal is not certain")
+            raise refused("it is not certain which of its rows are equal")
         if distinct and not scope.words.orders_alike:
             if scope.groups is not None:
                 raise refused("DISTINCT beside groups in its query")
@@ -474,7 +474,7 @@ def _order(
     keys = [source.key for source in scope.sources]
     one_row = len(keys) == 1 and keys[0] and by.issuperset(keys[0]) and scope.groups is None
     if not one_row:
-        raise refused("which rows its LIMIT leaves is not certain: it needs the order of a key")
+        raise refused("it is not certain which rows its LIMIT leaves: it needs the order of a key")
     for word, part in (("LIMIT", limit), ("OFFSET", offset)):
         if part is not None:
             if not isinstance(part.expression, exp.Literal):

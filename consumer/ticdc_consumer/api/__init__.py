@@ -1,4 +1,4 @@
-"""What the commands of `ticdc-consumer` do, as functions: each gives what its command prints.
+"""The commands of `ticdc-consumer` as functions: each returns what its command prints.
 
     from ticdc_consumer import Settings, api
 
@@ -7,7 +7,7 @@
     for report in api.verify(settings):
         print(report.name, report.equal)
 
-`run` is `Consumer`. What a function needs is imported when it is called.
+`run` is `Consumer`. A function imports what it needs when it is called.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -245,7 +245,7 @@ def verify_topics(
 
 
 class _Stopped(Exception):
-    """A replay ends before its end."""
+    """Ends a replay early."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,8 +373,8 @@ class Exported:
 
 
 def export_checkpoint(settings: "Settings") -> Exported:
-    """What `import_checkpoint` goes on from, in another target to which the tables were moved
-    without the `ticdc_*` tables. Raises `Stop` if there is no checkpoint, `Unavailable`."""
+    """Exports the checkpoint for `import_checkpoint` into another target, to which the tables were
+    moved without the `ticdc_*` tables. Raises `Stop` if there is no checkpoint, `Unavailable`."""
     from ticdc_consumer.commands.export import exported
     from ticdc_consumer.targets import open_target
 
@@ -386,17 +386,17 @@ def export_checkpoint(settings: "Settings") -> Exported:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """The changefeed goes on from R, `resolved_ts`."""
+    """An import: the changefeed continues from R, `resolved_ts`."""
 
     changefeed: str
     resolved_ts: int
 
 
 def import_checkpoint(settings: "Settings", document: Mapping[str, Any]) -> Imported:
-    """Writes an exported document into the target, whose tables hold the rows of its R. That they
-    do is not checked: `verify` tells. Raises `Usage` for a document that is not this changefeed's,
-    `Stop` where the target has a checkpoint already or lacks a table, and for other settings;
-    nothing is written then."""
+    """Writes an exported document into the target, whose tables must hold the rows of its R. This
+    is not checked: use `verify`. Raises, without writing anything, `Usage` for a document that is
+    not this changefeed's, and `Stop` if the target already has a checkpoint or lacks a table, or if
+    the settings differ."""
     from ticdc_consumer.commands.export import imported
     from ticdc_consumer.targets import open_target
 
@@ -406,8 +406,8 @@ def import_checkpoint(settings: "Settings", document: Mapping[str, Any]) -> Impo
 
 
 def inspect(settings: "Settings", topic: str, partition: int, offset: int) -> "Inspection":
-    """One message of a topic, decoded as a run does, and the error that a run would report. Raises
-    `Usage` for a message that is not there, `Stop` for such a topic, `Unavailable`."""
+    """Returns one message of a topic, decoded as a run does, and the error that a run would report.
+    Raises `Usage` for a message that does not exist, `Stop` for such a topic, `Unavailable`."""
     from ticdc_consumer.commands import inspect as one_message
 
     return one_message.inspect(settings, topic, partition, offset)

@@ -1,4 +1,5 @@
-"""The classes of what `commands`, `Consumer.activity` and `Epoch.ddls` give, for annotations."""
+"""The classes of the results of `commands`, `Consumer.activity` and `Epoch.ddls`, for
+annotations."""
 
 from ticdc_consumer.api import Exported, Imported, Loaded, Repaired, RepairSql
 from ticdc_consumer.commands.changefeeds import ChangefeedStatus, Ended

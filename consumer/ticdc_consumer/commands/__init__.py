@@ -1,2 +1,2 @@
-"""What each command of `ticdc-consumer` does. `cli/` parses, prints and exits; `api/` is the face
-for programs."""
+"""The commands of `ticdc-consumer`. `cli/` parses, prints and exits; `api/` is the interface for
+programs."""

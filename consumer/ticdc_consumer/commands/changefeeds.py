@@ -1,4 +1,5 @@
-"""The changefeeds of a target: all of them, and the end of one, which the target forgets."""
+"""The changefeeds of a target: the list of all, and the end of one, which the target then
+forgets."""
 
 import json
 from collections.abc import Sequence
@@ -18,8 +19,8 @@ from ticdc_consumer.targets.target import Target
 
 @dataclass(frozen=True, slots=True)
 class ChangefeedStatus:
-    """One of a target's changefeeds. `pending` counts the DDL that wait, `set_aside` the tables
-    that wait at an R of their own."""
+    """One of a target's changefeeds. `pending` counts its waiting DDL, `set_aside` its quarantined
+    tables."""
 
     changefeed: str
     resolved_ts: int
@@ -53,9 +54,9 @@ _ANEW = "start again by: ticdc-consumer load CONFIG --replace"
 @dataclass(frozen=True, slots=True)
 class Ended:
     """A changefeed that the target has forgotten. `dropped_tables` are those that were dropped
-    upstream and are kept, `tables` those that it filled, both quoted. All tables are the upstream's
+    upstream and are kept, `tables` those that it filled, both quoted. All tables equal the upstream
     as of `snapshot_ts`, before the DDL `pending` if it is not empty; None if they are not all of
-    one timestamp, since a table was quarantined or being loaded, or a DDL was begun."""
+    one timestamp, because a table was quarantined or being loaded, or a DDL was begun."""
 
     changefeed: str
     resolved_ts: int
@@ -88,7 +89,7 @@ class Ended:
         )
 
     def _without_r(self) -> str:
-        """Only a load fills tables before there is an R."""
+        """Message without R. Only a load fills tables before there is an R."""
         if not self.tables:
             return "it had no R yet, and had filled no table"
         return (
@@ -97,7 +98,7 @@ class Ended:
         )
 
     def to_json(self) -> dict[str, object]:
-        """For programs."""
+        """JSON for programs."""
         return {
             "changefeed": self.changefeed,
             "resolved_ts": str(self.resolved_ts),
@@ -107,8 +108,8 @@ class Ended:
 
 
 def end(target: Target, options: Settings) -> Ended:
-    """Ends the changefeed, and gives what is left of it. Tables that were being loaded beside those
-    in use are dropped. Raises `Stop` if there is none."""
+    """Ends the changefeed, and returns what is left of it. Drops tables that were being loaded next
+    to those in use. Raises `Stop` if there is no such changefeed."""
     store = Store(target, options.changefeed)
     state = store.start(options.takeover_after)  # from here on no consumer changes anything
     if state is None:
@@ -145,8 +146,8 @@ def end(target: Target, options: Settings) -> Ended:
 
 
 def _snapshot_ts(resolved_ts: int, ledger: Sequence[LedgerEntry]) -> int | None:
-    """Of which timestamp tables at R are a snapshot: R - 1, or before the DDL that wait, whose
-    commit_ts no row has. None if one of that commit_ts is done already, or begun."""
+    """The timestamp of which tables at R are a snapshot: R - 1, or before the waiting DDL, whose
+    commit_ts no row has. None if another DDL of that commit_ts is already done, or begun."""
     first = next((entry for entry in ledger if entry.state == "pending"), None)
     if first is None:
         return resolved_ts - 1
@@ -156,7 +157,7 @@ def _snapshot_ts(resolved_ts: int, ledger: Sequence[LedgerEntry]) -> int | None:
 
 
 def list_to_text(changefeeds: Sequence[ChangefeedStatus]) -> str:
-    """A line for each changefeed, for people."""
+    """One line for each changefeed, for people."""
     return "\n".join(visible(_changefeed(each)) for each in changefeeds)
 
 
@@ -173,7 +174,7 @@ def _changefeed(each: ChangefeedStatus) -> str:
 
 
 def list_to_json(changefeeds: Sequence[ChangefeedStatus]) -> str:
-    """An array, for programs."""
+    """JSON array for programs."""
     return json.dumps(
         [
             {

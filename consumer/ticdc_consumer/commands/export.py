@@ -1,9 +1,9 @@
-"""The checkpoint of a changefeed as a document, and back: for a target whose tables were moved
-without the `ticdc_*` tables.
+"""Exports the checkpoint of a changefeed as a document, and imports it: for a target whose tables
+were moved without the `ticdc_*` tables.
 
-What an import can check, it checks before it writes: the settings that give R its meaning, the
-tables that rows went to, other changefeeds. That the rows are those of R it cannot: that is up to
-whoever copied them.
+An import checks what it can before it writes: the settings that give R its meaning, the tables that
+rows went to, other changefeeds. It cannot check that the rows are those of R: the person who copied
+them is responsible for that.
 """
 
 import json
@@ -38,16 +38,16 @@ from ticdc_consumer.targets.target import Target
 
 FORMAT = "ticdc-consumer checkpoint"
 TABLES = (CHECKPOINT, OFFSET, LEDGER, DEFINITION, SCHEMA, KEPT, QUARANTINE)
-"""What a changefeed is continued by; what its consumer is at is no part of it."""
+"""Tables that a changefeed needs to continue; the consumer's activity is not among them."""
 EXACT_IN_JSON = 1 << 53
-"""Integers above are texts: jq and JavaScript round such numbers."""
+"""Limit above which integers are texts: jq and JavaScript round such numbers."""
 
 Document = Mapping[str, Any]
 
 
 def exported(target: Target, options: Settings) -> Document:
     """The checkpoint, from one consistent read. Raises `Stop` if there is none, or its tables are
-    not whole."""
+    incomplete."""
     store = Store(target, options.changefeed)
     if not store.tables.readable():
         raise store.unknown()
@@ -89,7 +89,7 @@ def _in_json(value: Any) -> Any:
 
 
 def document_of(text: str, name: str) -> Any:
-    """What a file called `name` holds. Raises `Usage` if it is not JSON."""
+    """Parses the contents of a file called `name`. Raises `Usage` if it is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -97,9 +97,9 @@ def document_of(text: str, name: str) -> Any:
 
 
 def imported(target: Target, options: Settings, document: Document) -> Checkpoint:
-    """Writes the checkpoint, and gives it. Raises `Usage` for a document that is not this
-    changefeed's, `Stop` where the target has a checkpoint already or lacks a table, and for other
-    settings; nothing is written then."""
+    """Writes the checkpoint, and returns it. Raises, without writing anything, `Usage` for a
+    document that is not this changefeed's, and `Stop` if the target already has a checkpoint or
+    lacks a table, or if the settings differ."""
     rows = _checked(document, options)
     where = InTarget.by(options, target)
     store = Store(target, options.changefeed, where=where)
@@ -144,7 +144,7 @@ def _require_none(checkpoint: Checkpoint | None) -> None:
 
 
 def _require_settings(options: Settings, rows: Mapping[str, list[dict[str, Any]]]) -> None:
-    """Raises `Stop` for settings that the checkpoint was not reached with."""
+    """Raises `Stop` for settings with which the checkpoint was not reached."""
     (row,) = rows[CHECKPOINT.name]
     state = Checkpoint(
         options.changefeed, 0, row["resolved_ts"], row["scope"], 0, {}, {}, row["scope_text"]
@@ -155,7 +155,7 @@ def _require_settings(options: Settings, rows: Mapping[str, list[dict[str, Any]]
 def _destinations(
     where: InTarget, definitions: Iterable[Mapping[str, Any]]
 ) -> dict[TableName, tuple[str | None, str]]:
-    """Where the rows of each table that is known go by the settings."""
+    """Destination of each known table by the settings."""
     names = [(row["schema"], row["table"]) for row in definitions]
     of_all = {name: where.of(name) for name in names}
     return {name: destination for name, destination in of_all.items() if destination is not None}
@@ -215,7 +215,7 @@ def _from_json(column: sa.Column[Any], value: Any) -> Any:
 
 
 def _text(column: sa.Column[Any], value: Any) -> str:
-    """Text that every target takes."""
+    """Returns the text if every target accepts it. Raises TypeError, ValueError."""
     if not isinstance(value, str):
         raise TypeError(column.name)
     value.encode()  # half a character
@@ -232,7 +232,8 @@ def _range(column: sa.Column[Any]) -> range:
 
 
 def _require_readable(rows: Mapping[str, list[dict[str, Any]]]) -> None:
-    """Reads what columns hold as JSON, as later starts will. Raises whatever that raises."""
+    """Reads the columns that contain JSON, as later starts will. Raises any error of the
+    parsers."""
     for row in rows[CHECKPOINT.name]:
         _object(row["scope_text"])
         if not all(type(count) is int for count in _object(row["counters"]).values()):

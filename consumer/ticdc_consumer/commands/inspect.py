@@ -1,4 +1,4 @@
-"""One message of a topic, decoded as far as possible, and the bytes around its fault."""
+"""Decodes one message of a topic as far as possible, and shows the bytes around its fault."""
 
 import json
 import re
@@ -28,7 +28,7 @@ PATIENCE = 10.0
 AROUND = 64
 """Bytes that are shown before and after a fault."""
 MOST_EXCERPTS = 4
-"""Parts of a value that may be what an error means."""
+"""Most places of a possible error that are shown."""
 _ROW = 16
 
 _CHARACTER = re.compile(r"\bat (byte|character) (\d+)")
@@ -37,15 +37,15 @@ _COLUMN = re.compile(r"\bcolumn `([^`]+)`")
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A part of a value, inflated, from byte `begin` on; `fault` is where the wrong part begins,
-    None if that is not known."""
+    """Part of a value, decompressed, from byte `begin` on; `fault` is the first wrong byte, None if
+    it is unknown."""
 
     begin: int
     data: bytes
     fault: int | None
 
     def lines(self) -> Iterator[str]:
-        """Sixteen bytes a line, those of the fault marked."""
+        """Sixteen bytes a line; the line with the fault is marked."""
         for start in range(0, len(self.data), _ROW):
             row = self.data[start : start + _ROW]
             at = self.begin + start
@@ -56,10 +56,11 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """A message and what it is read as: its events as lines of JSON, then the error, if any.
+    """A message and its decoding: its events as lines of JSON, then the error, if any.
 
-    `time` is Kafka's, in seconds since 1970; `plain` is the value inflated; `waiting` are tables
-    and versions of rows that wait for their schema (Simple)."""
+    `time` is Kafka's, in seconds since 1970; `plain` is the decompressed value; `waiting` are
+    tables and versions of rows that wait for their Simple schema.
+    """
 
     topic: str
     partition: int
@@ -79,7 +80,7 @@ class Inspection:
 
     @property
     def excerpts(self) -> list[Excerpt]:
-        """Around what the error means; the beginning, if that is not known."""
+        """Excerpts around the possible places of the error; the beginning, if unknown."""
         if self.error is None or not self.plain:
             return []
         faults = _faults(self.plain, str(self.error))
@@ -166,7 +167,7 @@ def _offsets(options: Settings, topic: str, partition: int) -> tuple[int, int]:
 
 
 def _schemas(options: Settings) -> tuple[Table, ...]:
-    """Simple's, as far as the target can be asked for them."""
+    """The stored Simple schemas, if the target can be asked for them."""
     with (
         suppress(TicdcError),
         closing(
@@ -178,7 +179,7 @@ def _schemas(options: Settings) -> tuple[Table, ...]:
 
 
 def _faults(value: bytes, error: str) -> list[int]:
-    """Where in the value an error may be about."""
+    """Offsets in the value to which an error may refer."""
     if position := _CHARACTER.search(error):
         at = int(position[2])
         if position[1] == "byte":

@@ -1,4 +1,4 @@
-"""What the next cuts would do, without doing it: nothing is taken over, nothing is written."""
+"""Plans the next cuts without doing them: nothing is taken over, nothing is written."""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,15 +44,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MOST_ROWS_AS_SQL = 100
-"""Rows of a cut up to which their statements are part of its plan."""
+"""Most rows of a cut whose statements are part of its plan."""
 MOST_KEYS = 2_000_000
-"""Keys of earlier cuts that are remembered: a plan that knows more ends."""
+"""Keys of earlier cuts that are remembered: a plan with more of them ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedRows:
-    """Rows of one table, compared with what the target holds now and the cuts before; `compared` is
-    False if rows have no key, or are too many for memory: `inserted` are then all written."""
+    """Rows of one table, compared with the target and the cuts before; `compared` is False if rows
+    have no key, or are too many for memory: `inserted` are then all written rows."""
 
     inserted: int
     updated: int
@@ -66,8 +66,8 @@ class PlannedRows:
 
 @dataclass(frozen=True, slots=True)
 class PlannedDdl:
-    """`statements` are in the target's dialect. `note` is why there are none, why it would stop or
-    be skipped, or which views would be left out."""
+    """A planned DDL. `statements` are in the target's dialect. `note` says why there are none, why
+    it would stop or be skipped, or which views would be left out."""
 
     entry: LedgerEntry
     statements: tuple[str, ...] = ()
@@ -76,10 +76,10 @@ class PlannedDdl:
 
 @dataclass(frozen=True, slots=True)
 class PlannedCut:
-    """What would be applied from `begin` to `resolved_ts`. `waiting` has how many changes that the
-    cut met wait for a DDL before them and so are not counted, with those that came more than once,
-    by upstream `schema.table`, "" for tables beyond a limit; `statements` what is sent
-    for the rows, if that was asked for and they are few."""
+    """The planned work from `begin` to `resolved_ts`. `waiting` counts the changes, duplicates
+    included, that the cut does not count because they wait for an earlier DDL, by upstream
+    `schema.table`, "" for tables beyond a limit; `statements` are those for the rows, if they were
+    asked for and are few."""
 
     begin: int
     resolved_ts: int
@@ -94,7 +94,7 @@ class PlannedCut:
 
 
 class DryRun:
-    """Goes through cuts as a consumer does, and records what each would do."""
+    """Goes through cuts as a consumer does, and records the effects of each."""
 
     def __init__(
         self,
@@ -115,14 +115,15 @@ class DryRun:
 
     @property
     def resolved_ts(self) -> int:
-        """R, if all that was planned so far were applied."""
+        """R, if everything planned so far were applied."""
         return self.epochs.state.resolved_ts
 
     def close(self) -> None:
         self.epochs.close()
 
     def plan(self, until: int) -> tuple[PlannedCut | None, Stop | None]:
-        """The next cut, and what would end the run after it. Raises what would end it before."""
+        """Returns the next cut, and the error that would end the run after it. Raises an earlier
+        one."""
         begin = self.resolved_ts
         if self._recorder.compared > MOST_KEYS:
             logger.warning(
@@ -147,13 +148,14 @@ class DryRun:
         return cut, recorded.stop
 
     def pending(self) -> tuple[tuple[PlannedDdl, ...], Stop | None]:
-        """What was left pending, which comes first."""
+        """The DDL that were left pending, which come first."""
         recorded = self._recorder.begin()
         self.epochs.run_pending()
         return tuple(recorded.ddls), recorded.stop
 
     def cuts(self, goal: int) -> Iterator[PlannedCut]:
-        """All up to `goal`. Raises what would end the run, after the cut that comes before it."""
+        """Yields all cuts up to `goal`. Raises the error that would end the run, after the cut
+        before it."""
         begin = self.resolved_ts
         ddls, stopped = self.pending()
         if ddls:
@@ -169,7 +171,7 @@ class DryRun:
 
 @dataclass
 class Recorded:
-    """What the next cut would do, and what would end the run after it."""
+    """The effects of the next cut, and the error that would end the run after it."""
 
     tables: dict[str, PlannedRows] = field(default_factory=dict)
     ddls: list[PlannedDdl] = field(default_factory=list)
@@ -182,10 +184,10 @@ class Recorded:
 
 
 class Recorder:
-    """Records what a cut would do (an `apply.to_target.Applier`)."""
+    """Records the effects of a cut (an `apply.to_target.Applier`)."""
 
     reads_ahead = False
-    """What comes next may depend on what this cut has."""
+    """False, since the next cut may depend on the contents of this one."""
 
     def __init__(self, options: Settings, context: DdlContext, sql: bool) -> None:
         self._options = options
@@ -203,11 +205,11 @@ class Recorder:
 
     @property
     def compared(self) -> int:
-        """How many keys of the cuts so far are remembered."""
+        """Number of remembered keys of the cuts so far."""
         return sum(map(len, self._keys.values()))
 
     def begin(self) -> Recorded:
-        """What is recorded from here on."""
+        """Returns the record from here on."""
         self._recorded = Recorded()
         return self._recorded
 
@@ -215,18 +217,18 @@ class Recorder:
         self._target.reconnect()
 
     def purge(self, resolved_ts: int) -> None:
-        """A plan does not list these."""
+        """Does nothing: a plan does not list purges."""
 
     def set_aside(self, name: TableName, state: Checkpoint, error: Stop) -> None:
-        """A plan ends where a table would be quarantined."""
+        """Raises `error`: a plan ends where a table would be quarantined."""
         raise error
 
     def tend(self) -> bool:
-        """The tables that are loaded beside those in use are a running consumer's."""
+        """Does nothing: a running consumer tends tables that are being loaded."""
         return False
 
     def holds(self, seen: Ddl) -> bool:
-        """What a table's load keeps waiting comes next all the same."""
+        """Returns False: a DDL that a table's load holds back still comes next."""
         return False
 
     def run_pending(self) -> None:
@@ -299,7 +301,8 @@ class Recorder:
         known |= dict.fromkeys(absent.to_pylist(), False)
 
     def _existing(self, layout: Layout, keys: pa.Array) -> int:
-        """How many of the keys would exist: by earlier cuts of the plan, else in the target."""
+        """Number of the keys that would exist: after earlier cuts of the plan, else in the
+        target."""
         known = self._keys.get(layout.relation, {})
         planned = [known.get(key) for key in keys.to_pylist()] if known else [None] * len(keys)
         others = keys.filter(pa.array([one is None for one in planned], pa.bool_()))
@@ -337,7 +340,7 @@ class Recorder:
         self._recorded.end_by(Stop(f"DDL {entry.id} of {name} stops: {reason}"))
 
     def _translated(self, group: Sequence[LedgerEntry]) -> tuple[PlannedDdl, TargetName | None]:
-        """The DDL in the target's dialect, and where it keeps its dropped table."""
+        """The DDL in the target's dialect, and the name of the dropped table that it keeps."""
         context, entry = self._context, group[0]
         patterns = {pattern for one in group for pattern in _touched(context, one)}
         if patterns & set(self.left_out):
@@ -369,7 +372,7 @@ class Recorder:
 
 def _touched(context: DdlContext, entry: LedgerEntry) -> set[str]:
     """The tables that a DDL changes, as patterns."""
-    # The table of EXCHANGE PARTITION is that of the entry.
+    # The entry names the table of EXCHANGE PARTITION.
     names = {(entry.schema, entry.table), *names_of(context.statement(entry)).tables}
     return {literal_rule(schema, table) for schema, table in names if schema}
 
@@ -381,10 +384,10 @@ def plan(
     sql: bool = False,
     spark: "SparkSession | None" = None,
 ) -> Iterator[PlannedCut]:
-    """What the next cuts of a changefeed would do; also beside a consumer that runs. Nothing is
-    taken over, nothing is written. With `sql`, small cuts have the statements for their rows.
+    """Plans the next cuts of a changefeed, even while a consumer runs. Nothing is taken over,
+    nothing is written. With `sql`, small cuts have the statements for their rows.
 
-    Raises what would end the run, after what would come before it.
+    Raises the error that would end the run, after the cuts that would come before it.
     """
     with ExitStack() as stack:
         opened = stack.enter_context(look(options))

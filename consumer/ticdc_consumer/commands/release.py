@@ -1,4 +1,4 @@
-"""A table that is quarantined comes back to the others."""
+"""Releases a quarantined table, so that it joins the others again."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -40,7 +40,7 @@ def require_releasable(options: Settings, table: str) -> None:
 
 
 def released(options: Settings, opened: Opened, table: str, spark: SparkStarter) -> Iterator[Epoch]:
-    """The cuts of a release, under the lease that was taken."""
+    """Yields the cuts of a release, under the lease that was taken."""
     store, state = opened.store, opened.state
     tables = TableLayouts(options, opened.target)
     patiently_read(store, options, partial(tables.learn, store.ledger))
@@ -63,7 +63,7 @@ def released(options: Settings, opened: Opened, table: str, spark: SparkStarter)
         while epochs.state.resolved_ts < state.resolved_ts:
             epoch = epochs.next(state.resolved_ts, IDLE)
             if epoch is not None:
-                yield replace(epoch, left_out={})  # the others are not meant to be read
+                yield replace(epoch, left_out={})  # the others are left out on purpose
 
 
 def _require_log(options: Settings, opened: Opened, table: SetAside, begin: Checkpoint) -> None:

@@ -1,4 +1,4 @@
-"""The loop, and the face for embedding."""
+"""The loop, and the interface for embedding."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -78,13 +78,14 @@ class Consumer:
         a port for them (docs/reference/metrics.md).
 
         `before_commit` is called in the transaction of each cut, after its rows and before its
-        COMMIT: what it executes is committed with them, or not at all. What it raises rolls the cut
-        back, and ends the loop. It is called again if a cut is tried again, and not by `release`.
+        COMMIT: what it executes is committed with them, or not at all. An error that it raises
+        rolls the cut back, and ends the loop. It is called again if a cut is retried, and not by
+        `release`.
 
-        `joining` are rules of a wider filter, under which the changefeed is to go on after this
+        `joining` are rules of a wider filter, under which the changefeed will continue after this
         consumer: it leaves in the log what their tables need from R on. `also_stops` ends the loop,
-        as `stop` does; it is asked at least once a second. Lag monitors see how far the consumer
-        is if it `publishes`.
+        as `stop` does; it is called at least once a second. Lag monitors see the consumer's
+        progress if it `publishes`.
         """
         self._before_commit = before_commit
         self.options = options
@@ -135,7 +136,7 @@ class Consumer:
         self._monitor.begins_without(self._set_aside)
 
     def _learn_again(self) -> None:
-        """What the target holds after a release."""
+        """Learns the target's state after a release."""
         self._tables.learn(self.store.ledger)
         self._learn_set_aside()
         state = replace(self._opened.state, schemas=self.store.schemas())
@@ -194,7 +195,7 @@ class Consumer:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._stopping = True  # what is read ahead may wait for an executor
+        self._stopping = True  # the reader ahead may wait for an executor
         self._exit.__exit__(kind, error, traceback)
 
     def _record_the_end(
@@ -208,22 +209,24 @@ class Consumer:
 
     @property
     def activity(self) -> Activity:
-        """What the consumer is at now: its stage and since when, R, the cut, the partitions, the
-        last error. Any thread may ask, at any time; it costs some microseconds, and no query."""
+        """The consumer's current activity: its stage and since when, R, the cut, the partitions,
+        the last error. Any thread may call it, at any time; it costs some microseconds, and no
+        query."""
         return self._monitor.look()
 
     @property
     def resolved_ts(self) -> int:
-        """R: what the target holds now."""
+        """R of the target's present state."""
         started = "_epochs" in self.__dict__
         return (self._epochs if started else self._opened).state.resolved_ts
 
     def reaches(self, resolved_ts: int) -> bool:
-        """Whether the target or the topics are there now, so that the loop need not wait for it."""
+        """Returns whether the target or the topics have reached `resolved_ts`, so that the loop
+        need not wait."""
         return self.resolved_ts >= resolved_ts or self._epochs.greatest_mark() >= resolved_ts
 
     def stop(self) -> None:
-        """Ends the loop after the epoch that is under way; from any thread or signal handler."""
+        """Ends the loop after the current epoch; from any thread or signal handler."""
         self._stopping = True
 
     def __iter__(self) -> Iterator[Epoch]:
@@ -263,7 +266,7 @@ class Consumer:
                     yield epoch
                     failpoints.hit("publish-offsets")
                     self._commit_to_source()
-        # What the last cut left pending is still this run's to do.
+        # DDL that the last cut left pending still belong to this run.
         if not self._stopping:
             with self.store.lease.explaining():
                 self._epochs.finish()
@@ -285,8 +288,8 @@ class Consumer:
             verification.end()
 
     def locate(self, schema: str, table: str) -> tuple[str | None, str]:
-        """Where the rows of an upstream table go: the target's schema, None where it has none, and
-        the name there."""
+        """Destination of an upstream table: the target's schema, None where it has none, and the
+        name there."""
         return self.target.locate(*self._tables.route(schema, table))
 
     def ddl_done(self, entry_id: str) -> LedgerEntry:
@@ -323,7 +326,7 @@ class Consumer:
 
     def release_by_load(self, table: str) -> int:
         """Releases a table whose changes are no longer in the log, or cannot be read: copies the
-        upstream's rows as of R - 1 instead, in one transaction. Returns how many rows they are.
+        upstream's rows as of R - 1 instead, in one transaction. Returns the number of rows.
 
         Raises `Stop` for a table that cannot be loaded exactly, before anything is done.
         """
@@ -336,7 +339,7 @@ class Consumer:
         return rows
 
     def _commit_to_source(self) -> None:
-        """For lag monitors."""
+        """Publishes the positions for lag monitors."""
         if not self._publishes:
             return
         positions = self._epochs.state.positions
@@ -346,14 +349,14 @@ class Consumer:
 
 
 def release(options: Settings, table: str) -> Iterator[Epoch]:
-    """`Consumer.release` where no consumer runs."""
+    """Calls `Consumer.release` where no consumer runs."""
     require_releasable(options, table)
     with Consumer(options) as consumer:
         yield from consumer.release(table)
 
 
 def release_by_load(options: Settings, table: str) -> int:
-    """`Consumer.release_by_load` where no consumer runs."""
+    """Calls `Consumer.release_by_load` where no consumer runs."""
     require_releasable(options, table)
     with Consumer(options) as consumer:
         return consumer.release_by_load(table)
@@ -362,5 +365,5 @@ def release_by_load(options: Settings, table: str) -> int:
 def _release() -> str:
     try:
         return version("ticdc-consumer")
-    except PackageNotFoundError:  # run from a folder, or from an archive
+    except PackageNotFoundError:  # run from a folder or an archive
         return "unknown"

@@ -1,4 +1,4 @@
-"""Where changes come from, as the driver sees it: `Source`, an entry per kind in `SOURCES`."""
+"""The source of changes, as the driver sees it: `Source`, and an entry per kind in `SOURCES`."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
     from ticdc_consumer.protocols.schemas import Schemas
 
 PATIENCE = 30.0
-"""Seconds that a source may take to list all partitions, or to give what it listed."""
+"""Seconds that a source may take to list all partitions, or to return what it listed."""
 
 
 class Survey(Protocol):
-    """Looks for marks and DDL in what is far ahead; pickled to Spark's tasks."""
+    """Search for marks and DDL far ahead; pickled to Spark's tasks."""
 
     @property
     def columns(self) -> "pa.Schema":
-        """Of what is found."""
+        """Columns of the search's results."""
 
     def parts(self, tasks: int) -> Sequence["Survey"]:
-        """What each of so many tasks looks through."""
+        """Splits the search into the parts of `tasks` tasks."""
 
     def find(self) -> Iterator["pa.RecordBatch"]:
-        """What one of them finds."""
+        """Yields the results of one task."""
 
 
 RunSurvey = Callable[[Survey], "pa.Table"]
-"""Has tasks look. Raises `Retry` if they could not."""
+"""Runs a survey in tasks. Raises `Retry` if they could not."""
 
 
 class Source(Protocol):
@@ -49,16 +49,16 @@ class Source(Protocol):
 
     @property
     def rows_per_offset(self) -> float:
-        """Rows of one offset, about, as long as nothing has been read."""
+        """Approximate rows of one offset, as long as nothing has been read."""
 
     @property
     def listing_may_lag(self) -> bool:
-        """Whether a listing may lack a partition that has rows already: rows of a partition that
-        joins are then judged by their time."""
+        """Returns whether a listing may lack a partition that already has rows: rows of a partition
+        that joins are then judged by their time."""
 
     @property
     def schemas(self) -> "Schemas":
-        """Simple's schemas: those of the checkpoint and those that came since."""
+        """The Simple schemas of the checkpoint, and those that came since."""
 
     @property
     def marks(self) -> Sequence[Mark]:
@@ -70,29 +70,29 @@ class Source(Protocol):
 
     @property
     def newest(self) -> float | None:
-        """When the newest message that the driver followed was produced, in seconds since 1970;
-        None before the first, or if that is not known."""
+        """Production time of the newest message that the driver followed, in seconds since 1970;
+        None before the first, or if it is unknown."""
 
     @property
     def trouble(self) -> Unavailable | None:
-        """Why nothing comes, if the source does not answer; it is waited for."""
+        """The error, if the source does not answer; the driver waits for it."""
 
     def close(self) -> None: ...
 
     # Listing.
 
     def list(self) -> Listing:
-        """What the source has now; one try."""
+        """The source's present listing, by one attempt."""
 
     def list_patiently(self, known: Iterable[TopicPartition], patience: float) -> Listing:
-        """A listing that has what is `expected` of `known`; tried again for `patience` seconds,
-        then raises `Stop`."""
+        """A listing that has what is `expected` of `known`; retried for `patience` seconds, then
+        raises `Stop`."""
 
     def expected(self, known: Iterable[TopicPartition]) -> set[TopicPartition]:
         """The partitions of `known` that a listing must have."""
 
     def begins(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """The first offset that is still in the log of each."""
+        """The first offset of each that is still in the log."""
 
     def record_at(
         self, topic_partition: TopicPartition, offset: int, patience: float
@@ -109,28 +109,28 @@ class Source(Protocol):
         """The offset after the last record read of the topic's partition 0."""
 
     def survey_by(self, surveys: Callable[[], RunSurvey | None]) -> None:
-        """From now on `poll` and `read_to` may have tasks look through what is far ahead, where
-        `surveys` gives a way."""
+        """Allows `poll` and `read_to` to search far ahead in tasks from now on, whenever `surveys`
+        returns a way."""
 
     def poll(self, wait: float) -> int:
-        """Reads what has come, waiting up to `wait` seconds for the first. Returns the number of
-        records."""
+        """Reads new records, waiting up to `wait` seconds for the first. Returns their number."""
 
     def read_to(self, reach: int, ends: Mapping[str, int], patience: float) -> None:
         """Reads all marks and DDL of each topic up to a mark >= `reach` or the topic's end. Raises
         `Unavailable` if the source sends nothing for `patience` seconds."""
 
     def require_marks(self, silence: float) -> None:
-        """Raises `Stop` if the source has rows and no mark, and sent nothing for `silence` s."""
+        """Raises `Stop` if the source has rows and no mark, and sent nothing for `silence`
+        seconds."""
 
     def ddls(self) -> Sequence[SeenDdl]:
         """The DDL seen at or above the applied R."""
 
     def forget(self, applied: int) -> None:
-        """Drops what is below `applied`, from which the next cut begins."""
+        """Drops everything below `applied`, from which the next cut begins."""
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Publishes what has been applied, for lag monitors; nothing reads it back."""
+        """Publishes the applied offsets for lag monitors; nothing reads them back."""
 
     # Rows.
 
@@ -142,37 +142,38 @@ class Source(Protocol):
         *,
         here: bool = False,
     ) -> "TaskSource":
-        """What tasks read the rows of a cut with, which ends at `end`. `ddls` are the commit_ts of
-        the DDL seen, `definitions` the tables whose CREATE TABLE came through the stream. With
-        `here` it is for one task in this process, and may use what the source has open; else it is
-        pickled to Spark's tasks."""
+        """The reader with which tasks read the rows of the cut that ends at `end`. `ddls` are the
+        commit_ts of the DDL seen, `definitions` the tables whose CREATE TABLE came through the
+        stream. With `here` it is for one task in this process, and may use what the source has
+        open; else it is pickled to Spark's tasks."""
 
 
 class ReadProgress(Protocol):
-    """How far a task has read a partition."""
+    """Progress of a task in a partition."""
 
     position: int
     end: int
     done: bool
 
     def keep(self, offset: int) -> None:
-        """The next cut needs what is at this offset."""
+        """Notes that the next cut needs the record at this offset."""
 
 
 ProgressT = TypeVar("ProgressT", bound=ReadProgress)
 
 
 class Receiver(Protocol[ProgressT]):
-    """The part of a task that takes what its source reads."""
+    """The part of a task that receives what its source reads."""
 
     @property
     def progress(self) -> Mapping[TopicPartition, ProgressT]: ...
 
     def wants(self, name: tuple[str, str]) -> bool:
-        """Whether the filter lets the table pass."""
+        """Returns whether the filter lets the table pass."""
 
     def reads(self, name: tuple[str, str]) -> bool:
-        """Whether it takes the table's rows; those of one that is quarantined are read later."""
+        """Returns whether the receiver takes the table's rows; those of a quarantined table are
+        read later."""
 
     def feed(
         self, progress: ProgressT, key: bytes | None, value: bytes | None, offset: int, time: int
@@ -180,7 +181,8 @@ class Receiver(Protocol[ProgressT]):
         """Takes a message of the protocol."""
 
     def feed_records(self, progress: ProgressT, records: Records) -> None:
-        """Takes messages of one partition, up to the mark that ends the cut: it is done then."""
+        """Takes messages of one partition, up to the mark that ends the cut; the partition is then
+        done."""
 
     def feed_file(
         self, progress: ProgressT, content: bytes, offset: int, changes: Iterable[RowChange]
@@ -192,11 +194,11 @@ class Receiver(Protocol[ProgressT]):
 
 
 class TaskSource(Protocol):
-    """What tasks read a source with."""
+    """The part of a source that tasks read with."""
 
     @property
     def gives_messages(self) -> bool:
-        """Whether it feeds messages of the protocol."""
+        """Returns whether it feeds messages of the protocol."""
 
     def read(self, receiver: Receiver[ProgressT], size: int) -> Iterator[None]:
         """Feeds the receiver until all of its partitions are read, at most `size` messages a step.
@@ -209,9 +211,9 @@ def _no_facts(_: Settings, patience: float) -> SourceFacts:
 
 @dataclass(frozen=True, slots=True)
 class SourceKind:
-    """`chosen` decides by the settings whether a source is of this kind, `scope` is what it adds
-    to the settings that give R its meaning. `rows_need_definitions`: rows of a table are read by
-    what its CREATE TABLE, once it is done, says of them. `look` shows its log, see `facts_of`."""
+    """A kind of source. `chosen` decides by the settings whether a source is of this kind, `scope`
+    is what it adds to the settings that give R its meaning. `rows_need_definitions`: a table's rows
+    are read by its CREATE TABLE, once that is done. `look` shows its log, see `facts_of`."""
 
     chosen: Callable[[Settings], bool]
     open: Callable[[Settings], Source]
@@ -243,7 +245,7 @@ def _storage_facts(options: Settings, patience: float) -> SourceFacts:
     return SourceFacts({name: PartitionFacts(0, end) for name, end in listing.ends.items()})
 
 
-# A kind is opened by a function, which imports what only this kind needs.
+# A kind is opened by a function, which imports the modules that only this kind needs.
 SOURCES: dict[str, SourceKind] = {
     "kafka": SourceKind(lambda options: True, _kafka, look=_kafka_facts),
     "storage": SourceKind(
@@ -254,7 +256,7 @@ SOURCES: dict[str, SourceKind] = {
         look=_storage_facts,
     ),
 }
-"""Asked from the last to the first: Kafka is what remains."""
+"""The kinds, tried from the last to the first: Kafka is the default."""
 
 
 def source_kind(options: Settings) -> str:
@@ -263,21 +265,21 @@ def source_kind(options: Settings) -> str:
 
 
 def open_source(options: Settings) -> Source:
-    """The source of the changes."""
+    """Opens the source of the changes."""
     return SOURCES[source_kind(options)].open(options)
 
 
 def facts_of(options: Settings, patience: float) -> SourceFacts:
-    """What the source shows now, also beside a consumer that runs; each request may take `patience`
+    """Present facts of the source, even while a consumer runs; each request may take `patience`
     seconds. Raises `Unavailable`, `Stop`."""
     return SOURCES[source_kind(options)].look(options, patience)
 
 
 def scope_of(options: Settings) -> Mapping[str, object]:
-    """What the source adds to the settings that give R its meaning."""
+    """Additions of the source to the settings that give R its meaning."""
     return SOURCES[source_kind(options)].scope
 
 
 def rows_need_definitions(options: Settings) -> bool:
-    """Whether rows of a table are read by what its CREATE TABLE, once it is done, says of them."""
+    """Returns whether a table's rows are read by its CREATE TABLE, once that is done."""
     return SOURCES[source_kind(options)].rows_need_definitions

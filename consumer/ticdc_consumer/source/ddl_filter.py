@@ -1,4 +1,4 @@
-"""Which DDL concern the tables that the filter lets pass."""
+"""Selects the DDL that concern tables which the filter lets pass."""
 
 import re
 from collections.abc import Iterator
@@ -14,14 +14,14 @@ _OF_TWO_TABLES = re.compile(r"\b(RENAME|EXCHANGE)\b", re.IGNORECASE)
 
 
 def renames_from_unknown(query: str) -> bool:
-    """Whether a RENAME TABLE names only the new name's database. The old one's is that of the
-    user's session: TiCDC's old architecture sends the text as it was written."""
+    """Returns whether a RENAME TABLE names only the new name's database. The old name's is that of
+    the user's session: TiCDC's old architecture sends the text as it was written."""
     statement = parse_ddl(query, "")
     return isinstance(statement, RenameTable) and not statement.old[0] and bool(statement.new[0])
 
 
 def wants(tables: TableFilter, ddl: Ddl) -> bool:
-    """Whether a DDL concerns a table, or a schema, that the filter lets pass. TiCDC reports
+    """Returns whether a DDL concerns a table, or a schema, that the filter lets pass. TiCDC reports
     RENAME TABLE under the new name and EXCHANGE PARTITION under the other table: the SQL names
     both. If the SQL does not name the database that a table is renamed from, it may be any."""
     if not ddl.table:
@@ -38,7 +38,7 @@ def _named(query: str, schema: str) -> tuple[tuple[str, str], ...]:
 
 
 def _names(query: str, schema: str) -> Iterator[tuple[str, str]]:
-    """The tables' names, "" for a database that is not named."""
+    """Yields the tables' names, with "" for a database that is not named."""
     if _OF_TWO_TABLES.search(query) is None:
         return
     try:

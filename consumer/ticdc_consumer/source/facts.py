@@ -1,4 +1,4 @@
-"""What a source shows of its log at one time, for whoever explains why nothing is applied."""
+"""Facts of a source's log at one time, to explain why nothing is applied."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,14 +8,14 @@ from ticdc_consumer.source.marks import TopicPartition
 TableName = tuple[str, str]
 
 AGED = 0.8
-"""The share of its retention after which a message is soon deleted."""
+"""Share of its retention after which a message is soon deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionFacts:
-    """The log is [`begin`, `end`). Of its last messages: when the newest came, in seconds since
-    1970; the greatest resolved ts; how many row changes by their commit_ts. `aged` is the offset
-    from which on messages are younger than AGED of the retention, if that is known."""
+    """A partition, whose log is [`begin`, `end`). Of its last messages: the time of the newest, in
+    seconds since 1970; the greatest resolved ts; the number of row changes by commit_ts. `aged` is
+    the offset from which on messages are younger than AGED of the retention, if known."""
 
     begin: int
     end: int
@@ -27,9 +27,9 @@ class PartitionFacts:
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
-    """`retention` is in seconds, by topic, where it has an end. `tails`: whether the last messages
-    of all partitions were read; `tables` are those of their rows, of which the filter lets
-    `passing` through. `topic_ids` are the brokers' own, where they have any."""
+    """Facts of a source. `retention` is in seconds, by topic, where it is limited. `tails`: whether
+    the last messages of all partitions were read; `tables` are those of their rows, of which the
+    filter lets `passing` through. `topic_ids` are the brokers' own, if they have any."""
 
     partitions: Mapping[TopicPartition, PartitionFacts]
     retention: Mapping[str, float] = field(default_factory=dict)
@@ -40,5 +40,5 @@ class SourceFacts:
 
     @property
     def newest(self) -> float | None:
-        """When the newest message of all partitions came."""
+        """Time of the newest message of all partitions."""
         return max((p.newest for p in self.partitions.values() if p.newest), default=None)

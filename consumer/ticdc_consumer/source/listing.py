@@ -1,4 +1,4 @@
-"""Which topics and partitions a source has, and where they end."""
+"""The topics and partitions of a source, and their ends."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from ticdc_consumer.source.marks import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """`ends` has every partition of every topic, with the offset after its last record;
+    """A listing. `ends` has every partition of every topic, with the offset after its last record;
     `topic_ids` is "" where the brokers have no ids (before Kafka 2.8), or no controller now."""
 
     ends: Mapping[TopicPartition, int]
@@ -21,8 +21,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class LogRecord:
-    """What tells a record from another: `time` is Kafka's timestamp in ms, `crc` that of key and
-    value."""
+    """The identity of a record: `time` is Kafka's timestamp in ms, `crc` that of key and value."""
 
     offset: int
     time: int

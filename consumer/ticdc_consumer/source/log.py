@@ -1,7 +1,7 @@
-"""Whether the log still reaches back to where the next cut begins: one rule for `run`, `plan` and
-`check`.
+"""Checks that the log still reaches back to the start of the next cut: one rule for `run`, `plan`
+and `check`.
 
-The rule is a function of values: where each partition goes on, and what the source lists now. It
+The rule is a function of values: each partition's restart, and the source's present listing. It
 yields every gap; `run` and `plan` stop at the first, `check` reports all of them.
 """
 
@@ -20,8 +20,8 @@ RecordAt = Callable[[TopicPartition, int], LogRecord | None]
 
 
 class Restart(Protocol):
-    """Where a partition goes on. `topic_id` is "" where the brokers have no ids; offset and CRC of
-    the last mark that was read then identify the topic."""
+    """The point from which a partition continues. `topic_id` is "" where the brokers have no ids;
+    offset and CRC of the last mark that was read then identify the topic."""
 
     @property
     def topic_id(self) -> str: ...
@@ -38,7 +38,7 @@ class Restart(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """What the log has lost. `subject` and `text` make a sentence."""
+    """Loss in the log. `subject` and `text` make a sentence."""
 
     subject: str
     text: str
@@ -56,7 +56,7 @@ class Log:
 
 
 def survey(source: Source, known: Iterable[TopicPartition], patience: float) -> Log:
-    """The log as it is now, with the partitions of `known`. Raises as the source does."""
+    """The present log, with the partitions of `known`. Raises as the source does."""
     listing = source.list_patiently(known, patience)
     return Log(listing, source.begins(listing.ends))
 
@@ -72,8 +72,8 @@ LOAD_A_SNAPSHOT = f"{_LOAD}, or, if they hold the rows of a snapshot, start with
 
 
 def gaps_of_whole(log: Log, instead: str = LOAD_A_SNAPSHOT) -> Iterator[Gap]:
-    """For a first start without a snapshot, which needs all that was ever sent; `instead` is what
-    to do where that is gone."""
+    """Gaps for a first start without a snapshot, which needs everything ever sent; `instead` is the
+    advice if that is gone."""
     for topic_partition, begin in sorted(log.begins.items()):
         if begin > 0:
             yield _gap(
@@ -85,7 +85,7 @@ def gaps_of_whole(log: Log, instead: str = LOAD_A_SNAPSHOT) -> Iterator[Gap]:
 def gaps_before_snapshot(
     log: Log, from_ts: int, clock_skew: float, record_at: RecordAt
 ) -> Iterator[Gap]:
-    """For a first start from a snapshot: each partition's log must begin before it, by Kafka's
+    """Gaps for a first start from a snapshot: each partition's log must begin before it, by Kafka's
     clock, which may differ by `clock_skew` seconds."""
     bound = physical(from_ts) - clock_skew * 1000
     for topic_partition, begin in sorted(log.begins.items()):
@@ -114,8 +114,8 @@ def gaps_since(
     expected: Set[TopicPartition],
     record_at: RecordAt | None = None,
 ) -> Iterator[Gap]:
-    """For a cut that begins at a checkpoint. `expected` are the partitions of `restarts` that must
-    be listed; others may be missing. Without `record_at`, marks are not compared."""
+    """Gaps for a cut that begins at a checkpoint. `expected` are the partitions of `restarts` that
+    must be listed; others may be missing. Without `record_at`, marks are not compared."""
     ends = log.listing.ends
     for topic_partition, restart in sorted(restarts.items(), key=lambda item: item[0]):
         if topic_partition in ends:
@@ -136,7 +136,7 @@ def _gaps_of(
     log: Log,
     record_at: RecordAt | None,
 ) -> Iterator[Gap]:
-    """One at most: what was recreated was not truncated as well."""
+    """Yields at most one gap: a recreated topic was not truncated as well."""
     topic, offset = topic_partition[0], restart.restart_offset
     topic_id, end = log.listing.topic_ids[topic], log.listing.ends[topic_partition]
     begin = log.begins.get(topic_partition, 0)
@@ -165,7 +165,7 @@ def _gaps_of(
 def _gaps_of_mark(
     topic_partition: TopicPartition, restart: Restart, begin: int, end: int, record_at: RecordAt
 ) -> Iterator[Gap]:
-    """Topics without ids are identified by the last mark that was read."""
+    """Checks a topic without an id, which the last mark that was read identifies."""
     offset = restart.mark_offset
     if offset is None or offset < begin:
         return

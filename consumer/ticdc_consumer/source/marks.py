@@ -1,4 +1,4 @@
-"""What a source shows of its changefeed beside rows: resolved timestamps and DDL, and where."""
+"""Marks of a changefeed in its source: resolved timestamps and DDL, with their places."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -9,7 +9,7 @@ TopicPartition = tuple[str, int]
 """Topic and partition. A storage's directory of numbered files is a topic with partition 0."""
 
 DdlIdentity = tuple[int, str, str, str]
-"""commit_ts, schema, table and SQL: what all copies of one DDL have in common."""
+"""commit_ts, schema, table and SQL, which all copies of one DDL have in common."""
 
 
 class Span(NamedTuple):
@@ -33,7 +33,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class SeenDdl:
-    """A DDL, and where its first copy is in partition 0."""
+    """A DDL, and the place of its first copy in partition 0."""
 
     ddl: Ddl
     topic: str

@@ -13,8 +13,8 @@ _key, _value, _offset = map(methodcaller, ("key", "value", "offset"))
 
 
 class Records:
-    """Records of one partition in the order of their offsets, those below `end`. A column at a
-    time: what few ask for is not fetched of all."""
+    """Records of one partition below `end`, in the order of their offsets. Kept by column: fields
+    that are rarely needed are not fetched for all."""
 
     def __init__(self, messages: Sequence[Any], end: int) -> None:
         offsets = [*map(_offset, messages)]

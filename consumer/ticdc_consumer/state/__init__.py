@@ -1,1 +1,1 @@
-"""What the consumer keeps in the target: checkpoint, DDL ledger, table definitions."""
+"""The consumer's state in the target: checkpoint, DDL ledger, table definitions."""

@@ -1,4 +1,4 @@
-"""What a changefeed has durably reached."""
+"""The state that a changefeed has durably reached."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from ticdc_consumer.state.scope import check_scope, scope_hash, scope_text
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where the next read of one partition begins.
+    """Start of the next read of one partition.
 
     `topic_id` is "" if the broker has none; the offset and the CRC of the last mark read then show
     whether the topic was recreated.
@@ -27,18 +27,17 @@ class Position:
 
 
 WHOLE = "whole"
-"""Among the counters: 1 if the changefeed began with all of its log, or with a load. Then only
-tables that it knows have rows. Not there after `from_ts`, and in checkpoints of earlier releases.
-"""
+"""Counter: 1 if the changefeed began with its whole log, or with a load. Then only tables that it
+knows have rows. Absent after `from_ts`, and in checkpoints of earlier releases."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """What a changefeed has durably reached: the target equals the upstream at `resolved_ts`.
+    """The durable state of a changefeed: the target equals the upstream at `resolved_ts`.
 
     `positions` holds every listed partition, by (topic, partition). `mark_time` is the Kafka
     timestamp (ms) of the mark that proved `resolved_ts`. `counters` are sums since the beginning.
-    `schemas` are Simple's that rows behind `positions` may need.
+    `schemas` are the Simple schemas that rows behind `positions` may need.
     """
 
     changefeed: str
@@ -73,11 +72,11 @@ class Checkpoint:
 
     @property
     def empty_at(self) -> int | None:
-        """R, if a table of which nothing is known yet must have no rows."""
+        """R, if a table that is still unknown must have no rows."""
         return self.resolved_ts if not self.resolved_ts or WHOLE in self.counters else None
 
     def check_scope(self, options: Settings) -> None:
-        """Raises `Stop`, naming what changed, if `options` have another scope and something was
-        applied already."""
+        """Raises `Stop`, naming the changes, if `options` have another scope and something was
+        already applied."""
         if self.resolved_ts:
             check_scope(self.changefeed, self.resolved_ts, self.scope, self.scope_text, options)

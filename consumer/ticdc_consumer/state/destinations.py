@@ -1,4 +1,4 @@
-"""Which table of the target the rows of an upstream table go to."""
+"""The table of the target that holds the rows of an upstream table."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -13,20 +13,22 @@ from ticdc_consumer.targets.target import Target
 
 
 class Destinations(Protocol):
-    """Upstream table -> table of the target."""
+    """Map from an upstream table to its table of the target."""
 
     def of(self, name: TableName) -> TargetName | None:
         """The target's table; None if the rows of `name` are left out."""
 
     def comparable(self, destination: TargetName) -> TargetName:
-        """Equal for two names if and only if the target has one table for both."""
+        """A name that is equal for two destinations if and only if they are one table of the
+        target."""
 
     def shard(self, name: TableName) -> Shard | None:
-        """What tells the rows of `name` from those of other tables with the same destination."""
+        """The value that tells the rows of `name` from those of other tables with its
+        destination."""
 
 
 class Unrouted:
-    """As if every name were the target's: what is compared where there is no target."""
+    """Upstream names taken as the target's: for comparisons without a target."""
 
     def of(self, name: TableName) -> TargetName | None:
         return name
@@ -40,7 +42,8 @@ class Unrouted:
 
 @dataclass(frozen=True, slots=True)
 class InTarget:
-    """By `[tables] filter`, `route` and `merge`, and as the target names its tables."""
+    """Destinations by `[tables] filter`, `route` and `merge`, named as the target names its
+    tables."""
 
     target: Target
     routes: Routes
@@ -59,7 +62,7 @@ class InTarget:
 
     @classmethod
     def unrouted(cls, target: Target) -> "InTarget":
-        """Without any setting."""
+        """The destinations without any setting."""
         return cls(target, Routes({}), TableFilter(("*.*",)), Merging({}))
 
     def of(self, name: TableName) -> TargetName | None:
@@ -75,6 +78,6 @@ class InTarget:
 
 
 def apart(where: Destinations, one: TableName, other: TableName) -> bool:
-    """Whether the same column tells the rows of both from each other."""
+    """Returns whether one column tells the rows of both tables from each other."""
     mine, theirs = where.shard(one), where.shard(other)
     return mine is not None and theirs is not None and mine.column == theirs.column

@@ -1,7 +1,7 @@
-"""What is known of the upstream's tables: values that never change, found by name in any case.
+"""The known tables of the upstream: immutable values, found by name in any case.
 
-A definition is parsed when someone asks for it, and then once. What was just written is parsed from
-its text as well, so that memory holds what a fresh read gives.
+A definition is parsed once, when it is first needed. A definition that was just written is also
+parsed from its text, so that memory equals a fresh read.
 """
 
 import json
@@ -17,10 +17,10 @@ from ticdc_consumer.state.destinations import Destinations, Unrouted, apart
 from ticdc_consumer.targets.layout import TableName, TargetName
 
 Basis = Literal["applied", "declared", "checked", "seen", "reflected"]
-"""How sure a definition is. "applied": the target's table is what the consumer makes of it.
+"""The certainty of a definition. "applied": the target's table is its translation by the consumer.
 "declared": it is the upstream's, but an operator may have created another table here, or a DDL was
-skipped; "checked" for the pending ALTER TABLE. "seen": no more than the columns that rows had.
-"reflected": what the target's catalog shows, for the pending ALTER TABLE."""
+skipped; "checked" for the pending ALTER TABLE. "seen": only the columns that rows had. "reflected":
+the target's catalog, for the pending ALTER TABLE."""
 
 
 class Shared(Stop):
@@ -35,14 +35,14 @@ class Shared(Stop):
 
 
 NAMED = "named"
-"""The basis, as it is stored, of a table of which nothing is known but where its rows go."""
+"""The stored basis of a table of which only the destination is known."""
 
 _NO_FOREIGN_KEYS = '"foreign_keys": []'
 _VIRTUAL = '"generated": "virtual"'
 
 
 class Definition:
-    """One table as it is stored: `text` is JSON, `table` is parsed from it when it is needed."""
+    """One table as it is stored: `text` is JSON; `table` is parsed from it on first use."""
 
     __slots__ = ("_table", "basis", "text")
 
@@ -63,17 +63,17 @@ class Definition:
 
     @property
     def created(self) -> bool:
-        """Whether it comes from the stream's CREATE TABLE."""
+        """Returns whether the stream's CREATE TABLE defined it."""
         return self.basis not in ("seen", "reflected")
 
     @property
     def computes(self) -> bool:
-        """Whether it has virtual columns."""
+        """Returns whether the table has virtual columns."""
         return _VIRTUAL in self.text
 
     def parents(self) -> set[TableName]:
         """The tables that its foreign keys name, in lower case."""
-        # A quote inside a JSON string is escaped: this is the member, wherever it is.
+        # JSON escapes a quote inside a string, so this text can only be the member itself.
         if _NO_FOREIGN_KEYS in self.text:
             return set()
         return {lower(key.parent) for key in self.table.foreign_keys}
@@ -87,8 +87,8 @@ class Definition:
 
 
 def lower(name: TableName) -> TableName:
-    """How TiDB compares names: each letter alone, where Python looks at what is beside a Σ, and
-    makes two letters of İ."""
+    """The name in lower case as TiDB compares it: letter by letter. Python lowers Σ by its
+    neighbours, and makes two letters of İ."""
     return _lower(name[0]), _lower(name[1])
 
 
@@ -98,10 +98,11 @@ def _lower(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class KnownTables:
-    """All that is known of the upstream's tables, by their own spelling. Each change gives another
-    value; copies of a dict of 10,000 names take some 0.1 ms.
+    """The known tables of the upstream, by their own spelling. Each change returns a new value;
+    copying a dict of 10,000 names takes about 0.1 ms.
 
-    `destinations` has every known table, also those of which no definition is known."""
+    `destinations` has every known table, also those without a definition.
+    """
 
     by_name: Mapping[TableName, Definition]
     destinations: Mapping[TableName, TargetName | None]
@@ -117,8 +118,8 @@ class KnownTables:
         where: Destinations | None = None,
         destinations: Mapping[TableName, TargetName | None] | None = None,
     ) -> "KnownTables":
-        """`destinations` are those that are stored: of these tables, and of those of which no more
-        is known. Without a stored one, a table's destination is as `where` has it now."""
+        """Builds the value from `definitions` and the stored `destinations`, which may name tables
+        without a definition. `where` gives the destination of a table that has none stored."""
         by_name, where, stored = dict(definitions), where or Unrouted(), destinations or {}
         spellings: dict[TableName, tuple[TableName, ...]] = {}
         children: dict[TableName, tuple[TableName, ...]] = {}
@@ -143,7 +144,7 @@ class KnownTables:
         return self.by_name.get(name)
 
     def children(self, parent: TableName) -> tuple[TableName, ...]:
-        """The tables whose foreign keys name `parent`, itself among them if it does."""
+        """The tables whose foreign keys name `parent`, including itself if it does."""
         return self._children.get(lower(parent), ())
 
     def spellings(self, name: TableName) -> tuple[TableName, ...]:
@@ -154,15 +155,15 @@ class KnownTables:
         return [name for name in self.destinations if name[0] == schema]
 
     def sharing(self, name: TableName) -> tuple[TableName, ...]:
-        """The upstream tables that are known to go where the table `name` goes."""
+        """The known upstream tables with the same destination as `name`."""
         destination = self.where.of(name)
         if destination is None:
             return ()
         return self._sharing.get(self.where.comparable(destination), ())
 
     def others(self, name: TableName) -> tuple[TableName, ...]:
-        """The other upstream tables that are known to go where the table `name` goes, and whose
-        rows nothing tells from its rows."""
+        """The other known upstream tables with the same destination as `name` whose rows cannot be
+        told from its rows."""
         return tuple(
             other
             for other in self.sharing(name)
@@ -175,8 +176,8 @@ class KnownTables:
         quote: Callable[[str | None, str], str],
         leaving: Iterable[TableName] = (),
     ) -> None:
-        """Raises `Shared` if the rows of another table, none of those `leaving`, go where those of
-        `name` go, or if these have gone elsewhere before."""
+        """Raises `Shared` if another table not in `leaving` shares the destination of `name`,
+        and `Stop` if the rows of `name` had another destination before."""
         before, now = self.destinations.get(name), self.where.of(name)
         if now is None:
             return
@@ -192,8 +193,8 @@ class KnownTables:
     def changed(
         self, changes: Mapping[TableName, Definition | None], noted: Iterable[TableName] = ()
     ) -> "KnownTables":
-        """Returns a copy with these definitions replaced (None removes one). Of the tables `noted`,
-        which are among them, the copy knows only the destination."""
+        """Returns a copy with these definitions replaced (None removes one). For the names in
+        `noted`, a subset, the copy knows only the destination."""
         by_name = dict(self.by_name)
         spellings, children = dict(self._spellings), dict(self._children)
         destinations, sharing = dict(self.destinations), dict(self._sharing)
@@ -248,19 +249,19 @@ class Definitions(Mapping[TableName, Table]):
         return sum(1 for _ in self)
 
     def spelled(self, name: TableName) -> TableName:
-        """As the table's own definition spells it, if only one is meant."""
+        """The name as the table's own definition spells it, unless several match."""
         if name in self:
             return name
         same = [other for other in self._known.spellings(name) if other in self]
         return same[0] if len(same) == 1 else name
 
     def any_case(self, name: TableName) -> Table | None:
-        """The last of this name in any case."""
+        """The last table of this name in any case."""
         same = [other for other in self._known.spellings(name) if other in self]
         return self[same[-1]] if same else None
 
     def children(self, parent: TableName) -> list[Table]:
-        """The tables whose foreign keys name `parent`, itself among them if it does."""
+        """The tables whose foreign keys name `parent`, including itself if it does."""
         return [self[name] for name in self._known.children(parent) if name in self]
 
     def of_schema(self, schema: str) -> list[TableName]:

@@ -1,7 +1,8 @@
 """One consumer's right to write for a changefeed: its generation, and its session's lock.
 
-Whoever starts later raises `generation` in the checkpoint. Each transaction locks the checkpoint
-first and compares the generation with its own, so that an older consumer cannot commit any more.
+A consumer that starts later raises `generation` in the checkpoint. Each transaction locks the
+checkpoint first and compares the generation with its own, so that an older consumer can no longer
+commit.
 """
 
 import logging
@@ -25,15 +26,15 @@ logger = logging.getLogger(__name__)
 WARNING_INTERVAL = 30.0
 """Seconds between two warnings that the target does not answer."""
 PAUSE = 1.0
-"""Seconds between two tries to reach it."""
+"""Seconds between two attempts to reach the target."""
 SHOWN_AFTER = 5.0
-"""Seconds, at most, until a consumer that ended another one's start shows in the checkpoint."""
+"""Seconds, at most, until the checkpoint shows a consumer that ended another one's start."""
 
 T = TypeVar("T")
 
 
 class Lease:
-    """`generation` is 0 until `take` or `begin`."""
+    """The lease of one changefeed. `generation` is 0 until `take` or `begin`."""
 
     def __init__(
         self,
@@ -43,28 +44,29 @@ class Lease:
         monitor: Reports,
         gives_up: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`gives_up` says whether a target that does not answer is not to be waited for any
-        longer."""
+        """`gives_up` returns True when the lease must stop waiting for a target that does not
+        answer."""
         self.changefeed = changefeed
         self.generation = 0
         self._target = target
         self._tables = tables
         self._monitor = monitor
         self._mine = CHECKPOINT.c.changefeed == changefeed
-        # Made once: each cut runs them.
+        # Built once, because each cut runs them.
         self._to_read = sa.select(CHECKPOINT).where(self._mine)
         self._to_lock = target.locking_read(self._to_read)
         self._takeover_after = 30.0
         self._began: tuple[int, str] | None = None
-        """The checkpoint's generation when `take` began, and the session that it began in."""
+        """The checkpoint's generation when `take` began, and the session in which it began."""
         self._gives_up = gives_up
 
     def take(self, takeover_after: float, read: Callable[[], T]) -> T | None:
-        """Refuses older consumers from here on; gives what `read` finds in the same transaction.
+        """Takes the changefeed over: refuses older consumers, and returns the result of `read` in
+        the same transaction.
 
-        Creates or migrates the tables before. Ends the session of an older consumer that is in the
-        way for longer than `takeover_after` seconds. None, and nothing is taken over, if there is
-        no checkpoint yet.
+        Creates or migrates the tables first. Ends the session of an older consumer that blocks it
+        for longer than `takeover_after` seconds. Returns None, without taking over, if there is no
+        checkpoint yet.
         """
         self._takeover_after = takeover_after
         self.generation = 0
@@ -128,8 +130,8 @@ class Lease:
         self._overtake(delete_own, "it is not known whether it was ended")
 
     def reconnect(self) -> Any:
-        """A new session, fenced like the first; returns the checkpoint's row. A server that does
-        not answer is waited for without an end.
+        """Opens a new session, fenced like the first; returns the checkpoint's row. Waits without
+        limit for a silent server.
 
         Raises `Retry` if it refuses, `Fenced` if another consumer took over, `Away` by `gives_up`.
         """
@@ -166,19 +168,19 @@ class Lease:
         retried(self._target.reconnect, every(PAUSE), on=(Away, Retry), failed=failed)
 
     def let_go(self) -> None:
-        """Leaves the changefeed to whoever takes it next."""
+        """Leaves the changefeed to the next consumer that takes it."""
         self.generation = 0
 
     def recover(self) -> None:
-        """After a `Retry`: replaces the session if it was lost."""
+        """Replaces the session after a `Retry` if it was lost."""
         if not self._target.alive():
             self.reconnect()
 
     @contextmanager
     def explaining(self) -> Iterator[None]:
-        """Raises `Fenced` in place of what the end of the session raised inside, if a newer
-        consumer ended it; and in place of a `Stop`, if a newer one has taken over: what stopped the
-        older may be the newer's work, as a table that it dropped."""
+        """Raises `Fenced` if a newer consumer explains the error raised inside: it ended the
+        session; or it took over, and its work (such as a dropped table) may have caused the older
+        one's `Stop`."""
         try:
             yield
         except TicdcError as error:
@@ -204,7 +206,8 @@ class Lease:
                 raise fenced from error
 
     def _other_began(self) -> bool:
-        """Whether the checkpoint is another session's that began after this consumer did."""
+        """Returns whether the checkpoint belongs to another session that began after this
+        consumer."""
         row = self._newly_read()
         if row is None or self._began is None:
             return False
@@ -217,7 +220,8 @@ class Lease:
         return 0 if row is None else int(row.generation)
 
     def _newly_read(self) -> Any:
-        """The checkpoint's row, in a new session; None also if that cannot be had now."""
+        """The checkpoint's row, read in a new session; None also if no session can be opened
+        now."""
         try:
             self._target.reconnect()
         except TicdcError:
@@ -225,7 +229,8 @@ class Lease:
         return self._read()
 
     def _read(self) -> Any:
-        """The checkpoint's row, without waiting; None also if the target does not give it."""
+        """The checkpoint's row, read without waiting; None also if the target does not return
+        it."""
         try:
             with self._target.errors():
                 return self._row(self._to_read)
@@ -239,7 +244,7 @@ class Lease:
         return Fenced(f"the target no longer has a checkpoint of changefeed {self.changefeed}")
 
     def own(self, row: Any) -> Any:
-        """The row, if it still is of this consumer's generation. Raises `Fenced` if not."""
+        """Returns the row if it is still of this consumer's generation. Raises `Fenced` if not."""
         if row is None:
             raise self._ended()
         if row.generation > self.generation:
@@ -284,8 +289,8 @@ class Lease:
         )
 
     def _owner(self) -> str:
-        """The stored session, read without waiting. Raises `Fenced` if it is a newer consumer's:
-        a session that begins (`generation` is 0) ends any other."""
+        """The stored session, read without waiting. Raises `Fenced` if a newer consumer owns it. A
+        session that is starting (`generation` 0) ends any other."""
         with self._target.errors():
             row = self._row(self._to_read)
         if self.generation:

@@ -1,5 +1,5 @@
-"""Every DDL that came, done or not, the table definitions that they left behind, and the dropped
-tables that are still stored: what a ledger answers, and one in memory."""
+"""The ledger of a changefeed: every DDL, done or pending, the table definitions that DDL left, and
+the dropped tables that are still stored. The interface, and an implementation in memory."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,15 +20,15 @@ from ticdc_consumer.targets.layout import TableName
 LedgerState = Literal["pending", "done", "skipped"]
 
 LONGEST_QUERY = 120
-"""Characters of a statement that a line shows."""
+"""Characters of a statement that one line shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """One DDL, numbered from 1 within its commit_ts in the order of execution. `reason` is why it
-    was skipped, or that an operator did it elsewhere; `instead` is the SQL that an operator had run
-    in its place. `begun` is not empty once its first statement may have run and committed by
-    itself: the fingerprint of what the target had before (`ddl/begun.py`)."""
+    """One DDL, numbered from 1 within its commit_ts in the order of execution. `reason` says why it
+    was skipped, or that an operator did it elsewhere; `instead` is the SQL that an operator ran in
+    its place. `begun` is set once its first statement may have run and committed by itself: the
+    fingerprint of the target before it (`ddl/begun.py`)."""
 
     commit_ts: int
     seq: int
@@ -43,29 +43,30 @@ class LedgerEntry:
 
     @property
     def id(self) -> str:
-        """What `--ddl-done` takes."""
+        """The value that `--ddl-done` takes."""
         return f"{self.commit_ts}:{self.seq}"
 
     @property
     def short_query(self) -> str:
-        """The beginning of the statement, in one line."""
+        """The beginning of the statement, on one line."""
         query = " ".join(self.query.split())
         return query if len(query) <= LONGEST_QUERY else f"{query[:LONGEST_QUERY]}..."
 
     @property
     def order(self) -> tuple[int, int]:
-        """Entries are executed in this order."""
+        """The sort key of the execution."""
         return self.commit_ts, self.seq
 
     @property
     def of_schema_or_view(self) -> bool:
-        """False only for what is sure to be about a table."""
+        """Returns False only for a DDL that is certainly about a table."""
         return not self.table or "VIEW" in self.query.upper()
 
 
 @dataclass(frozen=True, slots=True)
 class DroppedTable:
-    """A table that was dropped or emptied upstream at `commit_ts`, and where it is stored since."""
+    """A table that was dropped or emptied upstream at `commit_ts`, and its place in the target
+    since."""
 
     commit_ts: int
     seq: int
@@ -82,78 +83,76 @@ class DroppedTable:
 
 
 class Ledger(Protocol):
-    """What one changefeed knows of its DDL. `keep_dropped` is for how many seconds, of the
-    upstream's time, a dropped table is stored."""
+    """The DDL of one changefeed. `keep_dropped` is how long a dropped table is stored, in seconds
+    of the upstream's time."""
 
     changefeed: str
     keep_dropped: float
 
     def check(self) -> None:
-        """Raises `Fenced` if a newer consumer took over; until the end of the transaction none
-        can."""
+        """Raises `Fenced` if a newer consumer took over; none can until the transaction ends."""
 
     def entries(self) -> list[LedgerEntry]:
-        """Every DDL there was, in the order of execution."""
+        """Every DDL so far, in the order of execution."""
 
     def entry(self, order: tuple[int, int]) -> LedgerEntry | None:
         """The DDL of that (commit_ts, seq), as it is now."""
 
     def of_schemas_and_views(self) -> Sequence[LedgerEntry]:
-        """Those that may be about schemas or views, in the order of execution."""
+        """The DDL that may be about schemas or views, in the order of execution."""
 
     def pending(self) -> list[LedgerEntry]:
-        """What must be done before any later cut, in order."""
+        """The DDL that must be done before any later cut, in order."""
 
     def last_before(self, resolved_ts: int) -> int:
-        """The greatest commit_ts of a DDL below it; 0 if there is none."""
+        """The greatest commit_ts of a DDL below `resolved_ts`; 0 if there is none."""
 
     def add(self, entries: Iterable[LedgerEntry]) -> None:
-        """New entries; inside the transaction of their cut."""
+        """Adds new entries, inside the transaction of their cut."""
 
     def mark(self, entry: LedgerEntry) -> None:
-        """Writes an entry's state, why, and whether it is begun. Raises `Fenced` if another
-        consumer took over."""
+        """Writes an entry's state, reason, and `begun`. Raises `Fenced` if another consumer took
+        over."""
 
     def known(self) -> KnownTables:
-        """All that is known of the upstream's tables; a value, which later writes do not change."""
+        """The known tables of the upstream, as a value that later writes do not change."""
 
     def definitions(self) -> Definitions:
         """The tables whose CREATE TABLE came through the stream."""
 
     def define(self, table: Table, basis: Basis = "applied") -> None:
-        """Stores a definition, and where the table's rows go; in the transaction in which its
-        CREATE TABLE is done."""
+        """Stores a definition and the table's destination, in the transaction in which its CREATE
+        TABLE is done."""
 
     def define_all(self, tables: Sequence[Table], basis: Basis) -> None:
-        """The same of several tables."""
+        """Does the same for several tables."""
 
     def note(self, schema: str, table: str) -> None:
-        """Stores where the rows of a table go, of which no definition is known, or none any
-        more."""
+        """Stores the destination of a table without a definition, or one that has lost it."""
 
     def note_all(self, names: Sequence[TableName]) -> None:
-        """The same of several tables."""
+        """Does the same for several tables."""
 
     def forget(self, schema: str, table: str | None = None) -> None:
-        """Drops what is known of a table that is no longer there, or of all tables of a schema."""
+        """Forgets a table that no longer exists, or all tables of a schema."""
 
     def dropped(self) -> Sequence[DroppedTable]:
-        """The dropped tables that are still stored, the oldest first."""
+        """The dropped tables that are still stored, oldest first."""
 
     def add_dropped(self, table: DroppedTable) -> None:
         """Notes a dropped table that is kept."""
 
     def remove_dropped(self, table: DroppedTable) -> None:
-        """Notes that a dropped table is kept no longer. Raises `Fenced` if another consumer took
+        """Notes that a dropped table is no longer kept. Raises `Fenced` if another consumer took
         over."""
 
     def writes(self) -> int:
-        """How often something was written."""
+        """Number of writes so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """All entries, by (commit_ts, seq). A value: each change gives another."""
+    """All entries, by (commit_ts, seq). An immutable value: each change returns another."""
 
     by_order: dict[tuple[int, int], LedgerEntry]
     pending: Mapping[tuple[int, int], LedgerEntry]
@@ -164,7 +163,7 @@ class Entries:
         return cls({}, {}, {}).changed(sorted(entries, key=lambda entry: entry.order))
 
     def changed(self, entries: Iterable[LedgerEntry]) -> "Entries":
-        """Returns a copy with these entries, replacing those of the same (commit_ts, seq)."""
+        """Returns a copy with these entries, which replace those of the same (commit_ts, seq)."""
         every, pending = dict(self.by_order), dict(self.pending)
         others = dict(self.of_schemas_and_views)
         for entry in entries:
@@ -183,7 +182,7 @@ def _in_order(entries: Mapping[tuple[int, int], LedgerEntry]) -> list[LedgerEntr
 
 
 class LedgerInMemory:
-    """A ledger that is stored nowhere: what a database's would be."""
+    """A ledger in memory, equal to the one that a database would store."""
 
     def __init__(
         self, changefeed: str, keep_dropped: float = 0.0, where: Destinations | None = None
@@ -197,13 +196,13 @@ class LedgerInMemory:
         self._writes = 0
 
     def copy_from(self, ledger: Ledger) -> None:
-        """Holds what the other holds now, instead of what was here."""
+        """Replaces the contents with those of `ledger`."""
         self.replace_entries(ledger.entries())
         self.replace_known(ledger.known())
         self.replace_dropped(ledger.dropped())
 
     def check(self) -> None:
-        """Nobody else writes here."""
+        """Does nothing: nobody else writes here."""
 
     def entries(self) -> list[LedgerEntry]:
         return _in_order(self._entries.by_order)
@@ -218,7 +217,7 @@ class LedgerInMemory:
         return _in_order(self._entries.pending)
 
     def last_before(self, resolved_ts: int) -> int:
-        # Those of a cut are above all there were: they are looked at first.
+        # Entries of a cut have the greatest commit_ts, so the search begins at the end.
         backwards = (commit_ts for commit_ts, _ in reversed(self._entries.by_order))
         return next((commit_ts for commit_ts in backwards if commit_ts < resolved_ts), 0)
 

@@ -1,7 +1,7 @@
-"""A load that is not finished: the rows of `ticdc_load`.
+"""An unfinished load: the rows of `ticdc_load`.
 
-They are there from the transaction that begins a load until the one that sets R. A chunk is noted
-as done in the transaction that writes its rows, so that a crash between the two does not exist.
+They exist from the transaction that begins a load until the one that sets R. A chunk is noted as
+done in the transaction that writes its rows, so that no crash can fall between the two.
 """
 
 import json
@@ -18,22 +18,22 @@ from ticdc_consumer.targets.layout import TableName, TargetName
 from ticdc_consumer.targets.target import Target
 
 TableState = Literal["create", "empty", "use", "rows", "done", "asked", "whole", "given up"]
-"""Of a table: to be created, to be emptied, to be used as it is; ready for rows; complete. Of one
-that is loaded beside that in use: the stream is to write to it, too ("asked"), and does ("rows");
-all of its rows are there ("whole"); it is to be dropped ("given up")."""
+"""State of a table: to be created, to be emptied, to be used as it is; ready for rows; complete.
+For a table that is loaded next to the one in use: the stream must write to it, too ("asked"), and
+does ("rows"); all of its rows are there ("whole"); it must be dropped ("given up")."""
 
 TABLE = 0
-"""In place of a chunk's number: the table itself."""
+"""Chunk number that stands for the table itself."""
 AT_ONCE = 1_000
 """Rows of `ticdc_load` that one statement writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableLoad:
-    """A table of a load: its CREATE TABLE upstream, and how its rows are cut into chunks, each as
-    JSON with about how many rows it has. `created`: the consumer makes the table. `beside`: the
-    table of the target that is filled, to take the place of that in use. `strange`: the
-    rows of that in use did not come from the upstream."""
+    """A table of a load: its upstream CREATE TABLE, and its chunks, each as JSON with its
+    approximate number of rows. `created`: the consumer creates the table. `beside`: the table of
+    the target that is filled, to replace the one in use. `strange`: the rows of the one in use did
+    not come from the upstream."""
 
     name: TableName
     state: TableState
@@ -46,13 +46,13 @@ class TableLoad:
 
     @property
     def alone(self) -> bool:
-        """Whether the upstream's rows go to the table that is filled, and to no other."""
+        """Returns whether the upstream's rows go only to the table that is filled."""
         return self.created or self.strange
 
 
 @dataclass(frozen=True, slots=True)
 class TableProgress:
-    """How far a table is: chunks, and rows, those that are not loaded yet by estimate."""
+    """Progress of a table: chunks, and rows; the rows not yet loaded are an estimate."""
 
     name: TableName
     state: TableState
@@ -64,8 +64,7 @@ class TableProgress:
 
 @dataclass(frozen=True, slots=True)
 class LoadProgress:
-    """How far a load as of `snapshot_ts` is; `beside` tables that are in use, the load began
-    there."""
+    """Progress of a load as of `snapshot_ts`; `beside` if it began next to tables in use."""
 
     snapshot_ts: int
     tables: Sequence[TableProgress]
@@ -88,7 +87,7 @@ class LoadProgress:
         return sum(table.rows_done for table in self.tables)
 
     def to_json(self) -> dict[str, object]:
-        """For programs."""
+        """JSON for programs."""
         return {
             "snapshot_ts": str(self.snapshot_ts),
             "rows": self.rows,
@@ -106,7 +105,7 @@ class LoadProgress:
 
 
 class LoadNotes:
-    """What the target holds of a changefeed's load. Writes belong into `target.transaction()`."""
+    """The target's notes of a changefeed's load. Writes belong in `target.transaction()`."""
 
     def __init__(self, target: Target, changefeed: str) -> None:
         self._target = target
@@ -116,7 +115,8 @@ class LoadNotes:
     # --- reading -------------------------------------------------------------------------------
 
     def progress(self) -> LoadProgress | None:
-        """How far the load is; None if there is none. Whoever only looks may find older tables."""
+        """Progress of the load; None if there is none. A command that only reads may find older
+        tables."""
         with self._target.errors():
             if not sa.inspect(self._target.connection).has_table(LOAD.name):
                 return None
@@ -146,17 +146,18 @@ class LoadNotes:
         return [_load(row) for row in rows]
 
     def beside(self) -> list[TableLoad]:
-        """The tables that are loaded beside those in use."""
+        """The tables that are loaded next to those in use."""
         return [table for table in self.tables() if table.beside]
 
     def filled(self) -> dict[TableName, TargetName]:
-        """Those whose rows go nowhere else. Whoever only looks may find older tables."""
+        """The filled tables whose rows go nowhere else. A command that only reads may find older
+        tables."""
         if self.progress() is None:
             return {}
         return {load.name: load.beside for load in self.beside() if load.alone and load.beside}
 
     def state(self, name: TableName) -> TableState:
-        """How far a table is. Raises `Stop` if its load was ended."""
+        """State of a table. Raises `Stop` if its load was ended."""
         query = sa.select(LOAD.c.state).where(*self._chunk(name, TABLE))
         with self._target.errors():
             state = self._run(query).scalar_one_or_none()
@@ -168,7 +169,7 @@ class LoadNotes:
         return cast("TableState", state)
 
     def pending(self) -> list[tuple[TableName, int]]:
-        """The chunks that are not loaded: of each table in order."""
+        """The chunks that are not loaded, ordered within each table."""
         query = sa.select(LOAD.c.schema, LOAD.c.table, LOAD.c.chunk).where(
             self._mine, LOAD.c.chunk != TABLE, LOAD.c.state == "pending"
         )
@@ -177,7 +178,7 @@ class LoadNotes:
         return [((row.schema, row.table), row.chunk) for row in rows]
 
     def pending_sizes(self) -> list[tuple[str, int]]:
-        """The chunks that are not loaded, each as JSON with its rows."""
+        """The chunks that are not loaded: JSON and number of rows of each."""
         query = sa.select(LOAD.c.detail, LOAD.c.row_count).where(
             self._mine, LOAD.c.chunk != TABLE, LOAD.c.state == "pending"
         )
@@ -185,8 +186,8 @@ class LoadNotes:
             return [(row.detail, row.row_count) for row in self._run(query)]
 
     def locked_chunk(self, name: TableName, number: int, snapshot_ts: int) -> str | None:
-        """A chunk that is to be loaded, as JSON. Until the end of the transaction nobody else
-        loads it. None if another client has, or if this load has ended."""
+        """Locks a pending chunk and returns its JSON: nobody else loads it until the transaction
+        ends. None if another client has loaded it, or if this load has ended."""
         query = sa.select(LOAD.c.detail).where(
             *self._chunk(name, number), LOAD.c.state == "pending", LOAD.c.snapshot_ts == snapshot_ts
         )
@@ -201,11 +202,11 @@ class LoadNotes:
             self._target.connection.execute(sa.insert(LOAD), rows[start : start + AT_ONCE])
 
     def loaded(self, name: TableName, number: int, rows: int) -> None:
-        """Notes a chunk that was locked as done, with the rows that it had."""
+        """Marks a locked chunk as done, with its number of rows."""
         self._update(name, number, state="done", row_count=rows)
 
     def reached(self, name: TableName, state: TableState) -> None:
-        """Notes how far a table is."""
+        """Stores the state of a table."""
         self._update(name, TABLE, state=state)
 
     def end(self) -> None:
@@ -213,7 +214,7 @@ class LoadNotes:
         self._run(sa.delete(LOAD).where(self._mine))
 
     def remove(self, name: TableName) -> None:
-        """Removes one table's."""
+        """Removes one table from the load."""
         of_table = LOAD.c.schema == name[0], LOAD.c.table == name[1]
         self._run(sa.delete(LOAD).where(self._mine, *of_table))
 
@@ -279,7 +280,8 @@ def _progress(name: TableName, rows: Sequence[Any]) -> TableProgress:
 
 
 def require_loaded(target: Target, changefeed: str) -> None:
-    """Raises `Stop` if a load of the changefeed is not finished: the tables hold a part of it."""
+    """Raises `Stop` if a load of the changefeed is unfinished: the tables then hold only part of
+    it."""
     progress = LoadNotes(target, changefeed).progress()
     if progress is not None and not progress.beside:
         raise Stop(

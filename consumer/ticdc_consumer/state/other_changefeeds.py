@@ -1,7 +1,8 @@
-"""The tables of the target that its other changefeeds have.
+"""The tables that other changefeeds have in the target.
 
-All changefeeds of one URL share the ticdc_* tables. What `ticdc_table` says of the others is read
-anew each time, since they may run now. One that has no checkpoint any more has ended, and has none.
+All changefeeds of one URL share the ticdc_* tables. The others' rows of `ticdc_table` are read
+again each time, since those changefeeds may be running. A changefeed without a checkpoint has
+ended, and has no tables.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +20,7 @@ _AT_ONCE = 500
 
 
 class OtherChangefeeds:
-    """Those of the same ticdc_* tables, beside `changefeed`."""
+    """The changefeeds that share the ticdc_* tables with `changefeed`."""
 
     def __init__(self, target: Target, changefeed: str, where: Destinations) -> None:
         self._target = target
@@ -28,8 +29,8 @@ class OtherChangefeeds:
         self._is_stored = False
 
     def require_none_has(self, names: Iterable[TableName]) -> None:
-        """Raises `Shared` if another changefeed's rows go where those of one of these upstream
-        tables go, now or until now."""
+        """Raises `Shared` if one of these upstream tables has, or had until now, a destination that
+        another changefeed writes to."""
         mine = {name: self._where.of(name) for name in names}
         by_destination = {
             self._where.comparable(destination): name
@@ -47,7 +48,7 @@ class OtherChangefeeds:
                     raise self._refusal(name, theirs, row)
 
     def names_among(self, schema: str | None, names: Sequence[str]) -> set[str]:
-        """Those of these tables of the target's schema that another changefeed's rows go to."""
+        """Returns which of these tables of the target's schema another changefeed writes to."""
         if not names or not self._others():
             return set()
         by_destination = {self._where.comparable((schema, name)): name for name in names}
@@ -69,7 +70,7 @@ class OtherChangefeeds:
         )
 
     def _others(self) -> bool:
-        """Whether there are any: most targets have one changefeed."""
+        """Returns whether there are other changefeeds: most targets have one."""
         if not self._has_tables():
             return False
         query = sa.select(CHECKPOINT.c.changefeed).where(self._of_others(CHECKPOINT)).limit(1)
@@ -77,7 +78,8 @@ class OtherChangefeeds:
             return self._target.connection.execute(query).first() is not None
 
     def _has_tables(self) -> bool:
-        """Whether the target has the tables; those of an older release do not tell it."""
+        """Returns whether the target has the tables with destinations; an older release's have
+        none."""
         if not self._is_stored:
             with self._target.errors():
                 inspector = sa.inspect(self._target.connection)
@@ -88,7 +90,7 @@ class OtherChangefeeds:
         return self._is_stored
 
     def _rows_named(self, tables: list[str]) -> Sequence[Any]:
-        """The others' tables of these names, in any case."""
+        """The others' tables with these names, in any case."""
         query = (
             sa.select(
                 DEFINITION.c.changefeed,

@@ -1,9 +1,9 @@
-"""Tables that are quarantined: the rows of `ticdc_quarantine`.
+"""Quarantined tables: the rows of `ticdc_quarantine`.
 
-What cannot be applied keeps its table back, and not the others. From then on the table equals the
-upstream at an R of its own; with it the positions are kept from which its log must be read again.
-A row is written when the table is quarantined, moves with each cut of a release, and goes with the
-last of them.
+A change that cannot be applied holds back its table, but not the others. From then on the table
+equals the upstream at its own R, stored with the positions from which its log must be read again. A
+row is written when the table is quarantined, moves with each cut of a release, and is deleted by
+the last one.
 """
 
 import json
@@ -23,10 +23,10 @@ from ticdc_consumer.targets.target import Target
 
 @dataclass(frozen=True, slots=True)
 class SetAside:
-    """An upstream table that equals the upstream at `resolved_ts`. `positions` and `mark_time` are
-    of that R, as in `Checkpoint`; `since` is when it was quarantined, in seconds since 1970,
-    `waiting` about how many row changes have come since, `cause` what could not be applied, and
-    where."""
+    """A quarantined table, equal to the upstream at `resolved_ts`. `positions` and `mark_time`
+    belong to that R, as in `Checkpoint`; `since` is the time of the quarantine, in seconds since
+    1970, `waiting` the approximate number of row changes since, `cause` what could not be applied,
+    and where."""
 
     schema: str
     table: str
@@ -39,7 +39,7 @@ class SetAside:
 
     @classmethod
     def of(cls, name: TableName, state: Checkpoint, cause: str) -> "SetAside":
-        """A table that is quarantined now, by a consumer at `state`."""
+        """A table that is being quarantined by a consumer at `state`."""
         return cls(*name, state.resolved_ts, state.mark_time, state.positions, time.time(), cause)
 
     @property
@@ -47,7 +47,7 @@ class SetAside:
         return self.schema, self.table
 
     def state(self, of: Checkpoint) -> Checkpoint:
-        """Where the table goes on, as a checkpoint of the changefeed that is at `of`."""
+        """The table's restart, as a checkpoint of the changefeed that is at `of`."""
         return replace(
             of,
             resolved_ts=self.resolved_ts,
@@ -57,7 +57,7 @@ class SetAside:
         )
 
     def moved(self, state: Checkpoint) -> "SetAside":
-        """At the R and the positions of `state`."""
+        """Returns a copy at the R and the positions of `state`."""
         return replace(
             self,
             resolved_ts=state.resolved_ts,
@@ -67,7 +67,7 @@ class SetAside:
 
 
 class Quarantine:
-    """What the target holds of a changefeed's tables that are quarantined. Writes belong into
+    """The target's rows of a changefeed's quarantined tables. Writes belong in
     `target.transaction()`, after the checkpoint was locked."""
 
     def __init__(self, target: Target, changefeed: str) -> None:
@@ -76,7 +76,8 @@ class Quarantine:
         self._mine = QUARANTINE.c.changefeed == changefeed
 
     def tables(self) -> list[SetAside]:
-        """By name. Whoever only looks may find older tables, which have none."""
+        """The quarantined tables by name. A command that only reads may find older tables, which
+        have none."""
         with self._target.errors():
             if not sa.inspect(self._target.connection).has_table(QUARANTINE.name):
                 return []
@@ -91,13 +92,13 @@ class Quarantine:
         return None if row is None else _set_aside(row)
 
     def add(self, table: SetAside) -> None:
-        """Sets a table aside."""
+        """Quarantines a table."""
         values = {"schema": table.schema, "table": table.table, **_values(table)}
         self._run(sa.insert(QUARANTINE).values(changefeed=self._changefeed, **values))
 
     def count(self, waiting: Mapping[TableName, int]) -> None:
-        """Adds the row changes that have come for the tables that are quarantined. Raises `Fenced`
-        if one no longer is: the rows that were left out would belong into the cut."""
+        """Adds the row changes that have come for the quarantined tables. Raises `Fenced` if one is
+        no longer quarantined: its omitted rows would then belong in the cut."""
         for name, more in waiting.items():
             counted = QUARANTINE.c.waiting + more
             statement = sa.update(QUARANTINE).where(*self._of(name)).values(waiting=counted)
@@ -108,12 +109,12 @@ class Quarantine:
                 )
 
     def move(self, old: SetAside, new: SetAside) -> None:
-        """Raises `Fenced` if the table is no longer where it was."""
+        """Moves a table. Raises `Fenced` if it is no longer at `old`."""
         statement = sa.update(QUARANTINE).where(*self._at(old)).values(**_values(new))
         self._one(old, self._run(statement).rowcount)
 
     def remove(self, old: SetAside) -> None:
-        """Ends it. Raises `Fenced` if the table is no longer where it was."""
+        """Ends the quarantine of a table. Raises `Fenced` if it is no longer at `old`."""
         self._one(old, self._run(sa.delete(QUARANTINE).where(*self._at(old))).rowcount)
 
     def _one(self, table: SetAside, rows: int) -> None:
@@ -157,7 +158,7 @@ def _set_aside(row: Any) -> SetAside:
 
 
 def named(tables: Sequence[SetAside], text: str) -> SetAside:
-    """The table that a user means. Raises `Stop` if it is not quarantined."""
+    """Returns the table that a user names. Raises `Stop` if it is not quarantined."""
     for table in tables:
         if text == f"{table.schema}.{table.table}":
             return table

@@ -1,4 +1,4 @@
-"""The state of a table that is quarantined, while its log is read up to the changefeed's R."""
+"""The state of a quarantined table while its log is read up to the changefeed's R."""
 
 from typing import Literal
 
@@ -10,9 +10,9 @@ from ticdc_consumer.state.store import Store
 
 
 class TableStore(Store):
-    """In place of the changefeed's checkpoint, cuts move the table's row in `ticdc_quarantine`; the
-    one that reaches the changefeed's R removes it. The changefeed's checkpoint is locked before,
-    and stays as it is."""
+    """A store whose cuts move the table's row in `ticdc_quarantine`, not the checkpoint; the cut
+    that reaches the changefeed's R removes the row. Each cut first locks the changefeed's
+    checkpoint, and leaves it unchanged."""
 
     table: SetAside
     goal: Checkpoint
@@ -20,14 +20,16 @@ class TableStore(Store):
 
     @classmethod
     def of(cls, store: Store, table: SetAside, goal: Checkpoint) -> "TableStore":
-        """With the lease that `store` has taken, and its ledger: `store` goes on with it after."""
+        """Builds the table's store with the lease and the ledger of `store`, which uses them again
+        after."""
         keep_dropped, where = store.ledger.keep_dropped, store.where
         own = cls(store.target, store.changefeed, keep_dropped, where, store.monitor)
         own.lease, own.ledger, own.table, own.goal = store.lease, store.ledger, table, goal
         return own
 
     def rejoin(self, retries: int) -> None:
-        """Ends it for a table that is at the changefeed's R already: no cut of a release does."""
+        """Ends the quarantine of a table that is already at the changefeed's R, where no cut would
+        end it."""
 
         def attempt() -> None:
             with self.target.transaction():

@@ -1,7 +1,8 @@
-"""Requests to put rows right: the rows of `ticdc_repair`.
+"""Requests to repair rows: the rows of `ticdc_repair`.
 
-`verify --repair` writes one with the keys that differ. A consumer takes it up in the transaction of
-a cut, which notes it as done: a crash before its COMMIT leaves it pending, one after it does not.
+`verify --repair` writes a request with the keys that differ. A consumer does it in the transaction
+of a cut, which also marks it as done: a crash before the COMMIT leaves it pending, a crash after
+does not.
 """
 
 import json
@@ -22,12 +23,12 @@ Key = tuple[str | bytes, ...]
 State = Literal["pending", "done"]
 
 ABANDONED = 3_600_000
-"""Milliseconds after which no command waits for its request any more."""
+"""Milliseconds after which no command still waits for its request."""
 
 MOST_KEYS = 10_000
-"""Of one request, over all tables."""
+"""Most keys of one request, over all tables."""
 MOST_BYTES = 4 << 20
-"""Of a request's keys, as JSON: databases limit the size of a statement."""
+"""Most bytes of a request's keys, as JSON: databases limit the size of a statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +63,8 @@ class RepairRequest:
 
 @dataclass(frozen=True, slots=True)
 class RepairState:
-    """What became of a request: `resolved_ts` is the R of the transaction that did it, `rows` how
-    many it has, or how many were put right, `reason` why it waits, or what was left out."""
+    """The outcome of a request: `resolved_ts` is the R of the transaction that did it, `rows` the
+    number of rows in the request or repaired, `reason` why it waits, or what was left out."""
 
     number: int
     state: State
@@ -78,7 +79,7 @@ class RepairState:
         return f"{rows} waiting for a cut of the consumer{reason}"
 
     def to_json(self) -> dict[str, object]:
-        """For programs."""
+        """JSON for programs."""
         return {
             "number": self.number,
             "state": self.state,
@@ -89,7 +90,7 @@ class RepairState:
 
 
 class RepairRequests:
-    """Those of one changefeed. Writes belong into `target.transaction()`."""
+    """The requests of one changefeed. Writes belong in `target.transaction()`."""
 
     def __init__(self, target: Target, changefeed: str) -> None:
         self._target = target
@@ -103,13 +104,13 @@ class RepairRequests:
         return None if row is None else _request(row)
 
     def waits(self) -> bool:
-        """Whether a request is pending."""
+        """Returns whether a request is pending."""
         query = sa.select(REPAIR.c.number).where(self._mine, REPAIR.c.state == "pending")
         with self._target.errors():
             return self._run(query.limit(1)).first() is not None
 
     def last(self) -> RepairState | None:
-        """The newest request. Whoever only looks may find older tables, which have none."""
+        """The newest request. A command that only reads may find older tables, which have none."""
         with self._target.errors():
             if not sa.inspect(self._target.connection).has_table(REPAIR.name):
                 return None
@@ -118,13 +119,14 @@ class RepairRequests:
         return None if row is None else _state(row)
 
     def state(self, number: int) -> RepairState | None:
-        """None for a request that is not there."""
+        """The state of a request; None if it is not there."""
         with self._target.errors():
             row = self._run(sa.select(REPAIR).where(*self._of(number))).one_or_none()
         return None if row is None else _state(row)
 
     def add(self, request: RepairRequest) -> None:
-        """Writes a new request. One that is so old that its command was killed is withdrawn."""
+        """Writes a new request. Withdraws any that is so old that its command must have been
+        killed."""
         is_old = REPAIR.c.number < request.number - ABANDONED
         self._run(sa.delete(REPAIR).where(self._mine, REPAIR.c.state == "pending", is_old))
         values = {
@@ -139,16 +141,16 @@ class RepairRequests:
         self._run(sa.insert(REPAIR).values(changefeed=self._changefeed, **values))
 
     def withdraw(self, number: int) -> None:
-        """Removes a request that nobody has taken up."""
+        """Removes a request that no consumer has done."""
         self._run(sa.delete(REPAIR).where(*self._of(number), REPAIR.c.state == "pending"))
 
     def done(self, number: int, resolved_ts: int, rows: int, reason: str) -> None:
-        """Notes that so many rows are as upstream at `resolved_ts`; their keys are forgotten."""
+        """Marks that so many rows are as upstream at `resolved_ts`, and forgets their keys."""
         values = {"state": "done", "resolved_ts": resolved_ts, "row_count": rows, "detail": ""}
         self._run(sa.update(REPAIR).where(*self._of(number)).values(**values, reason=reason))
 
     def put_off(self, number: int, reason: str) -> None:
-        """Notes why the request still waits."""
+        """Stores why the request still waits."""
         self._run(sa.update(REPAIR).where(*self._of(number)).values(reason=reason))
 
     def _of(self, number: int) -> tuple[sa.ColumnElement[bool], ...]:

@@ -1,4 +1,4 @@
-"""What the steps that work on the state report of themselves, and to whom."""
+"""The reports of the steps that work on the state, and their receiver."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -21,40 +21,41 @@ Stage = Literal[
 ]
 
 Cause = Literal["target refused", "target unreachable", "commit unknown", "read failed"]
-"""Why something is tried again."""
+"""Reason for a retry."""
 
 
 class Reports(Protocol):
-    """Takes the reports of one consumer; `Unheard` where nobody looks at them."""
+    """Takes the reports of one consumer; `Unheard` discards them."""
 
     @property
     def repair_waits(self) -> bool:
-        """Whether a request for a repair may wait in the target."""
+        """Returns whether a request for a repair may wait in the target."""
 
     def at(self, stage: Stage, detail: str = "") -> AbstractContextManager[None]:
-        """Inside, the consumer is at this stage."""
+        """Context in which the consumer is at this stage."""
 
     def retries(self, error: BaseException, cause: Cause) -> None:
-        """Something failed for a passing reason, and is tried again."""
+        """Reports a passing failure, which is being retried."""
 
     def recovered(self) -> None:
-        """What was tried again has worked."""
+        """Reports that the retry has succeeded."""
 
     def has_session(self, session: str) -> None:
-        """The consumer works in this session of the target from here on."""
+        """Reports the session of the target that the consumer uses from here on."""
 
     def loads(self, rows: Callable[[], int]) -> None:
-        """`rows` tells, at any time, how many rows of the cut are in the transaction."""
+        """Sets `rows`, which returns at any time how many rows of the cut are in the
+        transaction."""
 
     def waits_for_operator(self, ddls: Sequence[WaitingDdl]) -> None:
-        """The pending DDL that the consumer cannot do; none once they are done."""
+        """Reports the pending DDL that the consumer cannot do; none once they are done."""
 
     def repaired(self, state: RepairState | None) -> None:
-        """What the last cut made of a request for a repair; None if none waits."""
+        """Reports the last cut's outcome of a request for a repair; None if none waits."""
 
 
 class Unheard:
-    """Takes reports that nobody looks at."""
+    """Discards all reports."""
 
     repair_waits = True
 

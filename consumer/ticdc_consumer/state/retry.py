@@ -13,11 +13,11 @@ from ticdc_consumer.waiting import backing_off, retried
 def until_known(
     store: Store, retries: int, attempt: Callable[[], None], happened: Callable[[], bool]
 ) -> None:
-    """Runs `attempt`, one transaction, until it succeeds: once, and up to `retries` times more.
+    """Runs `attempt`, one transaction, until it succeeds: once, then up to `retries` times more.
 
-    `Retry` is raised by an attempt that the target refused for a passing reason. If a COMMIT was
-    lost, `happened` asks in a new session whether it took place: an attempt is never repeated
-    blind. Raises `Unavailable` with the last cause.
+    `attempt` raises `Retry` if the target refused it for a passing reason. After a lost COMMIT,
+    `happened` asks in a new session whether it took place: an attempt is never repeated blindly.
+    Raises `Unavailable` with the last cause.
     """
     unknown = False
 

@@ -1,7 +1,7 @@
 """The consumer's own tables in the target, in the URL's default database or schema.
 
-Their layout has a version, `STATE_VERSION`, which `ticdc_state` holds: a table of its own with one
-row, not a column of `ticdc_checkpoint`. The version is about the tables, which all changefeeds of
+Their layout has a version, `STATE_VERSION`, stored in `ticdc_state`: a table of its own with one
+row, not a column of `ticdc_checkpoint`. The version covers the tables, which all changefeeds of
 the target share; it must be readable before the first checkpoint exists, and by a release that
 does not know the layout of the other tables. So `ticdc_state` itself never changes.
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Unsigned64(sa.TypeDecorator[int]):
-    """TiDB's timestamps need all 64 bits: an int here, and no less in any database."""
+    """An int that keeps all 64 bits of TiDB's timestamps in any database."""
 
     impl = sa.Numeric(20, 0)
     cache_ok = True
@@ -55,7 +55,7 @@ _OF_MYSQL = ("mysql", "mariadb")
 
 
 def _mysql() -> "ModuleType":
-    """SQLAlchemy's dialect: its import takes long, and no other target needs it."""
+    """SQLAlchemy's MySQL dialect: its import is slow, and no other target needs it."""
     from sqlalchemy.dialects import mysql
 
     return mysql
@@ -148,7 +148,7 @@ ACTIVITY = sa.Table(
     sa.Column("written_at", sa.BigInteger, nullable=False),
     sa.Column("activity", LongText, nullable=False),
 )
-"""What a changefeed's consumer is at, as JSON (`activity/`), and when it wrote that: milliseconds
+"""Activity of a changefeed's consumer, as JSON (`activity/`), and the time of writing: milliseconds
 since 1970 by the target's clock. No cut reads or writes it."""
 
 LOAD = sa.Table(
@@ -163,7 +163,7 @@ LOAD = sa.Table(
     sa.Column("row_count", sa.BigInteger, nullable=False),
     sa.Column("detail", LongText, nullable=False),
 )
-"""A load that is not finished (`loading.py`): chunk 0 is the table itself, others are its rows."""
+"""An unfinished load (`loading.py`): chunk 0 is the table itself, the others are its rows."""
 
 REPAIR = sa.Table(
     "ticdc_repair",
@@ -177,7 +177,7 @@ REPAIR = sa.Table(
     sa.Column("reason", LongText, nullable=False),
     sa.Column("detail", LongText, nullable=False),
 )
-"""Keys whose rows `verify` found to differ at `found_ts`, and the R at which they were put right
+"""Keys whose rows `verify` found to differ at `found_ts`, and the R at which they were repaired
 (`repairs.py`)."""
 
 QUARANTINE = sa.Table(
@@ -193,7 +193,7 @@ QUARANTINE = sa.Table(
     sa.Column("waiting", sa.BigInteger, nullable=False),
     sa.Column("cause", LongText, nullable=False),
 )
-"""A table that is quarantined (`quarantine.py`): its R, and from where its log is needed."""
+"""A quarantined table (`quarantine.py`): its R, and the positions from which its log is needed."""
 
 VERSION_0 = (CHECKPOINT, OFFSET, LEDGER, DEFINITION, SCHEMA, KEPT)
 """The tables of the releases before `ticdc_state`."""
@@ -206,19 +206,19 @@ STATE = sa.Table(
     sa.Column("migrating_to", sa.Integer, nullable=False),
     sa.Column("least_release", sa.String(32), nullable=False),
 )
-"""One row, of id 1. `migrating_to` is more than `version` while a migration is under way where DDL
-commits by itself. `least_release` is the first release that knows `migrating_to`."""
+"""One row, with id 1. `migrating_to` exceeds `version` during a migration where DDL commits by
+itself. `least_release` is the first release that knows `migrating_to`."""
 
 OWN_TABLES = frozenset(METADATA.tables)
 
-# MySQL's default collations call 'A' and 'a' equal, and MyISAM rolls nothing back.
+# MySQL's default collations treat 'A' and 'a' as equal, and MyISAM rolls nothing back.
 _EXACT = {"engine": "InnoDB", "charset": "utf8mb4", "collate": "utf8mb4_bin"}
 
 
 def creation(table: sa.Table, dialect: str) -> sa.schema.CreateTable:
-    """What creates one of the tables above, unless it is there."""
+    """The statement that creates one of the tables above unless it exists."""
     if dialect in _OF_MYSQL:
-        # Said in its definition, it would make SQLAlchemy import the dialect wherever we run.
+        # In the table's definition, these arguments would make every process import the dialect.
         table.dialect_kwargs.update({f"{dialect}_{name}": v for name, v in _EXACT.items()})
     return sa.schema.CreateTable(table, if_not_exists=True)
 
@@ -228,10 +228,10 @@ Step = Callable[[sa.Connection], None]
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """From the version before to the next. `release` is the first that knows the next.
+    """A migration from the version before to the next. `release` is the first that knows the next.
 
-    Tables that are missing are created before the first step, by their definition above. A step
-    must be idempotent: it may find its work done, by an interrupted start or by that CREATE TABLE.
+    Missing tables are created before the first step, from their definitions above. A step must be
+    idempotent: an interrupted start or that CREATE TABLE may have done its work already.
     """
 
     release: str
@@ -239,7 +239,7 @@ class Migration:
 
 
 def add_column(column: sa.Column[Any]) -> Step:
-    """The step that adds a column of a table above. NOT NULL needs a `server_default`."""
+    """The step that adds a column to a table above. NOT NULL needs a `server_default`."""
 
     def step(connection: sa.Connection) -> None:
         table = column.table
@@ -252,7 +252,7 @@ def add_column(column: sa.Column[Any]) -> Step:
 
 
 def rename_values(column: sa.Column[Any], names: Mapping[str, str]) -> Step:
-    """The step that writes other words for a column's values, none of which is an old one, too."""
+    """The step that renames a column's values. No new value may be an old one, too."""
 
     def step(connection: sa.Connection) -> None:
         for before, after in names.items():
@@ -263,11 +263,11 @@ def rename_values(column: sa.Column[Any], names: Mapping[str, str]) -> Step:
 
 
 BASES = {"made": "applied", "told": "declared", "found": "reflected"}
-"""What a basis was called up to version 1, and what since (`known_tables.Basis`)."""
+"""Old name of each basis, used up to version 1, and its new name (`known_tables.Basis`)."""
 
 MIGRATIONS = (
     Migration("0.1.0"),  # from the tables before `ticdc_state`, whose layout stays
-    # Where a table's rows go is filled when its row is written; until then the routes tell it.
+    # A table's destination is stored when its row is written; until then the routes give it.
     Migration(
         "0.1.0",
         (
@@ -281,13 +281,13 @@ MIGRATIONS = (
     Migration("0.1.0"),  # ticdc_load is created
     Migration("0.1.0"),  # ticdc_repair is created
     Migration("0.1.0"),  # ticdc_quarantine is created
-    # What an older release may have begun counts as not begun: it waits for an operator at worst.
+    # A DDL that an older release has begun counts as not begun: at worst it waits for an operator.
     Migration("0.1.0", (add_column(LEDGER.c.begun),)),
 )
-"""The first leads from version 0 to 1. Nothing here is changed after its release."""
+"""The steps in order; the first leads from version 0 to 1. A released migration never changes."""
 
 STATE_VERSION = len(MIGRATIONS)
 
 OLDEST_READABLE = 0
 """The oldest version that `plan`, `status` and `check`, which never migrate, can read. A migration
-that the queries of this release depend on raises it to its version."""
+on which this release's queries depend raises it to its own version."""

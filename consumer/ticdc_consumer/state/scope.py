@@ -1,4 +1,5 @@
-"""What gives R its meaning: a checkpoint is valid only for the scope that it was reached with."""
+"""The scope that gives R its meaning: a checkpoint is valid only for the scope it was reached
+with."""
 
 import hashlib
 import json
@@ -33,7 +34,7 @@ def scope_hash(options: Settings) -> str:
 
 
 def filter_before(stored_text: str, options: Settings) -> tuple[str, ...] | None:
-    """The stored scope's filter, if the options have another filter, and nothing else changed."""
+    """The stored scope's filter, if only the filter changed in the options; else None."""
     before, now = json.loads(stored_text), json.loads(scope_text(options))
     differing = {name for name in before | now if before.get(name) != now.get(name)}
     return tuple(before["filter"]) if differing == {"filter"} else None
@@ -42,7 +43,7 @@ def filter_before(stored_text: str, options: Settings) -> tuple[str, ...] | None
 def check_scope(
     changefeed: str, resolved_ts: int, stored: str, stored_text: str, options: Settings
 ) -> None:
-    """Raises `Stop`, naming what changed, if the options have another scope than the stored one."""
+    """Raises `Stop`, naming the changes, if the options have another scope than the stored one."""
     if stored == scope_hash(options):
         return
     before = json.loads(stored_text)
@@ -59,13 +60,13 @@ def check_scope(
 
 
 _SELECTION = {"filter", "case_sensitive", "route", "merge"}
-"""What decides which tables of the target hold the rows; the changefeed stays the same."""
+"""Settings that decide which tables of the target hold the rows; the changefeed stays the same."""
 
 
 def _way_on(changed: Collection[str], snapshot_ts: int) -> str:
-    """How to go on with the settings as they are now."""
+    """Advice for continuing with the current settings."""
     if "time_zone" in changed:
-        # The rows that are there have, or those that come get, the times of another zone.
+        # Either the existing rows or the new ones would have the times of another zone.
         return f"or, to continue with them, {LOAD_ANEW}"
     wider = ""
     if changed == {"filter"}:

@@ -1,7 +1,7 @@
 """The checkpoint in the target: R, the Kafka positions that belong to it, and the DDL ledger.
 
-All of it changes only in the transactions that change the rows. The promise of each write: the
-checkpoint still is what this consumer read or wrote last, or nothing is written at all.
+All of it changes only in the transactions that change the rows. Each write guarantees that the
+checkpoint still is what this consumer last read or wrote; otherwise nothing is written.
 """
 
 import json
@@ -30,10 +30,10 @@ from ticdc_consumer.targets.staging import drop_left
 from ticdc_consumer.targets.target import Target
 
 AT_ONCE = 2_000
-"""Positions that one statement writes: databases take some 32,000 parameters, at least."""
+"""Positions that one statement writes: databases take at least some 32,000 parameters."""
 
 _COLUMNS = attrgetter(*[column.name for column in list(OFFSET.c)[1:]])
-"""What `OFFSET` has of a position, after the changefeed."""
+"""Returns a position's columns of `OFFSET`, without the changefeed."""
 
 _MOVE = sa.update(CHECKPOINT).where(
     CHECKPOINT.c.changefeed == sa.bindparam("left_changefeed"),
@@ -45,19 +45,19 @@ _MOVE = sa.update(CHECKPOINT).where(
         LEDGER.c.state == "pending",
     ),
 )
-"""Moves a checkpoint that is as it was left: at the same R, and with the DDL below R done."""
+"""Moves a checkpoint that is unchanged: at the same R, and with the DDL below R done."""
 
 
 def _nothing() -> None:
-    """Beside a first checkpoint there need be nothing else."""
+    """Does nothing: a first checkpoint needs no other write."""
 
 
 class Store:
     """The checkpoint of one changefeed, with its `ledger`.
 
-    Every write is refused once another consumer took the changefeed over. Writes belong into
-    `target.transaction()`. What only reads neither creates nor migrates the tables; it raises
-    `Stop` for those of a newer release.
+    Every write is refused once another consumer took the changefeed over. Writes belong in
+    `target.transaction()`. Reading methods neither create nor migrate the tables; they raise `Stop`
+    for those of a newer release.
     """
 
     def __init__(
@@ -69,8 +69,8 @@ class Store:
         monitor: Reports | None = None,
         gives_up: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`where` the tables' rows go; by their own names, if no setting matters. `monitor` takes
-        the reports; `gives_up` is the lease's."""
+        """`where` gives the tables' destinations: their own names, if no setting matters. `monitor`
+        takes the reports; `gives_up` is the lease's."""
         self.target = target
         self.changefeed = changefeed
         self.tables = OwnTables(target)
@@ -91,25 +91,25 @@ class Store:
     # --- reading -------------------------------------------------------------------------------
 
     def changefeeds(self) -> list[str]:
-        """The changefeeds that the target has checkpoints of."""
+        """The changefeeds with a checkpoint in the target."""
         if not self.tables.readable():
             return []
         with self.target.errors():
             return sorted(self._run(sa.select(CHECKPOINT.c.changefeed)).scalars())
 
     def read(self) -> Checkpoint | None:
-        """The checkpoint as it is, without waiting for anyone; None before the first start."""
+        """The current checkpoint, read without waiting; None before the first start."""
         if not self.tables.readable():
             return None
         with self.target.errors():
             return self._checkpoint()
 
     def schemas(self) -> dict[SchemaKey, Table]:
-        """Simple's schemas that the target holds."""
+        """The Simple schemas that the target holds."""
         return self._schemas() if self.tables.readable() else {}
 
     def unknown(self) -> Stop:
-        """What to say where there is no checkpoint, and there must be one."""
+        """The error for a missing checkpoint where there must be one."""
         known = ", ".join(self.changefeeds())
         others = f", which has those of: {known}" if known else ""
         return Stop(
@@ -123,9 +123,9 @@ class Store:
         """Takes the changefeed over: from here on, older consumers are refused.
 
         Creates the tables, or migrates those of an older release. Drops the staging tables that
-        older consumers left. Ends the session of an older
-        consumer that is in the way for longer than `takeover_after` seconds. None, and nothing is
-        taken over, if there is no checkpoint yet. Raises `Stop` if a newer release made the tables.
+        older consumers left. Ends the session of an older consumer that blocks it for longer than
+        `takeover_after` seconds. Returns None, without taking over, if there is no checkpoint yet.
+        Raises `Stop` if a newer release made the tables.
         """
 
         def read() -> Checkpoint:
@@ -139,8 +139,8 @@ class Store:
         return started
 
     def begin_first(self, checkpoint: Checkpoint, beside: Callable[[], None] = _nothing) -> None:
-        """Writes the first checkpoint, and `beside` in the same transaction. Raises `Fenced` if
-        another consumer was faster."""
+        """Writes the first checkpoint, and runs `beside` in the same transaction. Raises `Fenced`
+        if another consumer was faster."""
 
         def insert() -> None:
             self._run(
@@ -161,7 +161,7 @@ class Store:
     def begin_again(
         self, old: Checkpoint, checkpoint: Checkpoint, beside: Callable[[], None] = _nothing
     ) -> Checkpoint:
-        """Replaces a first checkpoint that nothing was applied to, with `beside` in the same
+        """Replaces a first checkpoint to which nothing was applied, and runs `beside` in the same
         transaction; returns the new one."""
 
         def update() -> None:
@@ -175,9 +175,9 @@ class Store:
         return replace(checkpoint, generation=self.lease.generation)
 
     def end(self, takeover_after: float) -> Checkpoint | None:
-        """Removes what the ticdc_* tables hold of the changefeed, and nothing else. Gives where it
-        was; None, and nothing is removed, if there is no checkpoint. A consumer that runs is
-        refused from here on, as by a newer one."""
+        """Removes the changefeed's rows from the ticdc_* tables, and nothing else. Returns its last
+        checkpoint; None, without removing anything, if there is none. From here on a running
+        consumer is refused, as by a newer one."""
         checkpoint = self.start(takeover_after)
         if checkpoint is None:
             return None
@@ -195,18 +195,19 @@ class Store:
         self.lease.own(self.lease.locked_row())
 
     def recover(self) -> None:
-        """After a `Retry`: replaces the session if it was lost."""
+        """Replaces the session after a `Retry` if it was lost."""
         self.lease.recover()
 
     def reconnect(self) -> int:
-        """A new session, fenced like the first; returns R. Waits and raises as the lease does."""
+        """Opens a new session, fenced like the first; returns R. Waits and raises as the lease
+        does."""
         return int(self.lease.reconnect().resolved_ts)
 
     # --- one cut -------------------------------------------------------------------------------
 
     def lock(self, old: Checkpoint) -> None:
-        """The first statement of every load: waits for whoever writes, then refuses to go on from
-        anything but `old`."""
+        """Locks the checkpoint first in every load: waits for any writer, then refuses to continue
+        unless it is `old`."""
         row = self.lease.own(self.lease.locked_row())
         if row.resolved_ts != old.resolved_ts:
             raise self._moved(old, row.resolved_ts)
@@ -233,16 +234,17 @@ class Store:
         self._write_schemas(old.schemas, new.schemas)
 
     def require_written(self, new: Checkpoint) -> None:
-        """Raises `Usage` if this transaction no longer has what `write` wrote: a program that ran
-        in it has ended it."""
+        """Raises `Usage` if this transaction has lost the result of `write`: a program that ran in
+        it has ended it."""
         row = self.lease.locked_row()
         if row is None or row.resolved_ts != new.resolved_ts:
             raise Usage("before_commit has rolled the transaction of its cut back: raise instead")
 
     def resolve_unknown(self, old: Checkpoint, new: Checkpoint) -> Literal["new", "old"]:
-        """Whether the COMMIT that moved `old` to `new` happened, after the connection was lost.
+        """Returns whether the COMMIT from `old` to `new` happened, after the connection was lost.
 
-        The locking read of a new session waits for the old session's transaction, then shows it.
+        The locking read of a new session waits for the old session's transaction, then sees its
+        result.
         """
         reached = self.reconnect()
         if reached not in (old.resolved_ts, new.resolved_ts):
@@ -261,8 +263,8 @@ class Store:
         return self.target.connection.execute(statement, rows)
 
     def _checkpoint(self) -> Checkpoint | None:
-        """In one statement: a reader beside the writer must not see R of one cut, offsets of
-        another."""
+        """The checkpoint in one statement: a reader next to the writer must not mix R and offsets
+        of two cuts."""
         mine = CHECKPOINT.c.changefeed == self.changefeed
         of_it = OFFSET.c.changefeed == CHECKPOINT.c.changefeed
         columns = [column for column in OFFSET.c if column is not OFFSET.c.changefeed]
@@ -299,7 +301,7 @@ class Store:
     def _write_positions(
         self, old: Mapping[tuple[str, int], Position], new: Mapping[tuple[str, int], Position]
     ) -> None:
-        """Those that moved, in one statement for all topics."""
+        """Writes the positions that moved, in one statement for all topics."""
         dropped = [key for key in old if key not in new]
         for start in range(0, len(dropped), AT_ONCE):
             names = sa.tuple_(OFFSET.c.topic, OFFSET.c.partition)

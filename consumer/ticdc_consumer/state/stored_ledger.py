@@ -1,4 +1,4 @@
-"""The ledger of one changefeed, as its target stores it, and the part of it that memory holds."""
+"""The ledger of one changefeed as its target stores it, and the part of it that memory holds."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,20 +18,20 @@ from ticdc_consumer.targets.layout import TableName, TargetName
 from ticdc_consumer.targets.target import Target
 
 AT_ONCE = 100
-"""Tables that one statement writes: servers bound its bytes."""
+"""Tables that one statement writes: servers limit its bytes."""
 
 
 class LedgerInDatabase:
     """One changefeed's part of `ticdc_ddl`, `ticdc_table` and `ticdc_dropped`.
 
-    Each of the three is read once, when it is needed, and every write goes to the database and to
-    memory. Memory is read again after whatever may have undone a write, or let another consumer
-    write: `target.undone` counts transactions that were rolled back, commits of unknown outcome and
-    new sessions, and `generation` is that of the fence. While it is 0 this consumer does not own
-    the changefeed, others may write at any time, and every read goes to the database.
+    Each of the three is read once, on first use, and every write goes to the database and to
+    memory. Memory is read again after anything that may have undone a write, or let another
+    consumer write: `target.undone` counts transactions that were rolled back, commits of unknown
+    outcome and new sessions, and `generation` is that of the fence. While it is 0 this consumer
+    does not own the changefeed, others may write at any time, and every read goes to the database.
 
-    Writes belong into `target.transaction()`. `check` locks the checkpoint, and raises `Fenced` if
-    a newer consumer took over.
+    Writes belong in `target.transaction()`. `check` locks the checkpoint, and raises `Fenced` if a
+    newer consumer took over.
     """
 
     def __init__(
@@ -69,8 +69,8 @@ class LedgerInDatabase:
         return self._with(LEDGER).pending()
 
     def last_before(self, resolved_ts: int) -> int:
-        """Of those that memory has, as it was read or written last: what the database has now is
-        compared with that."""
+        """The last DDL in memory, as it was last read or written: the caller compares it with the
+        database."""
         return self._memory.last_before(resolved_ts)
 
     def known(self) -> KnownTables:
@@ -86,16 +86,16 @@ class LedgerInDatabase:
         return self._writes
 
     def _with(self, part: sa.Table) -> LedgerInMemory:
-        """Memory, in which `part` is."""
+        """Returns memory after reading `part` into it if needed."""
         if not self._remembers(part):
-            # What the read begins with counts: whatever happens meanwhile makes it stale.
+            # The state at the beginning of the read counts: any later event makes the read stale.
             self._read_at = self._now()
             _READ[part](self._memory, self._select(part))
             self._read_parts.add(part)
         return self._memory
 
     def _remembers(self, part: sa.Table) -> bool:
-        """Whether memory holds `part` as the database does."""
+        """Returns whether memory holds `part` as the database does."""
         now = self._now()
         if now != self._read_at or not self._generation():
             self._read_parts.clear()
@@ -110,7 +110,7 @@ class LedgerInDatabase:
             return self._target.connection.execute(statement).all()
 
     def _columns(self, part: sa.Table) -> list[sa.Column[Any]]:
-        """Who only looks may find older tables, which lack what a migration adds."""
+        """The existing columns: a command that only reads may find tables before a migration."""
         if self._generation():
             return list(part.c)
         existing = sa.inspect(self._target.connection).get_columns(part.name)
@@ -230,7 +230,7 @@ def _read_definitions(memory: LedgerInMemory, rows: Sequence[sa.Row[Any]]) -> No
 
 
 def _basis(stored: str) -> Basis:
-    """Older tables have other words."""
+    """Translates the words of older tables."""
     return cast(Basis, BASES.get(stored, stored))
 
 

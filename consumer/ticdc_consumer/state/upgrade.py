@@ -2,13 +2,13 @@
 
 A migration takes over every changefeed of the target first, since all share the tables: it waits
 for their transactions, ends sessions that do not finish, and raises their generations, so that no
-consumer of an older release goes on. Where DDL is transactional, this and the migration are one
+consumer of an older release continues. Where DDL is transactional, this and the migration are one
 transaction. Where DDL commits by itself, the order makes each prefix safe:
 
 1. `migrating_to` is written: from here on, an older release refuses to start, and the next start
    of this one migrates.
 2. Every changefeed is taken over. Its lock is kept until the end.
-3. Missing tables are created, then the steps run. Both find out what is done already.
+3. Missing tables are created, then the steps run. Both detect work that is already done.
 4. `version` is written.
 """
 
@@ -25,12 +25,12 @@ from ticdc_consumer.state.schema import CHECKPOINT, METADATA, STATE
 from ticdc_consumer.targets.target import Target
 
 ALL = "*"
-"""In place of a changefeed's name: the lock of the tables, which all changefeeds share."""
+"""The lock name, where a changefeed's would stand, of the tables that all changefeeds share."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateVersion:
-    """The version of the tables; `migrating_to` is more while a migration is under way."""
+    """The version of the tables; `migrating_to` is greater while a migration is running."""
 
     version: int
     migrating_to: int
@@ -41,7 +41,7 @@ _OWN = tuple((None, name) for name in sorted(schema.OWN_TABLES))
 
 
 class OwnTables:
-    """The consumer's own tables of a target, whatever release made them."""
+    """The consumer's own tables of a target, whichever release made them."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -49,7 +49,7 @@ class OwnTables:
         self._blocker: Callable[[], str] = _nobody
 
     def version(self) -> StateVersion | None:
-        """None if there are no tables. Those made before there was a version have version 0."""
+        """The version of the tables; 0 if they are older than versions, None if there are none."""
         with self._target.errors():
             inspector = sa.inspect(self._target.connection)
             if inspector.has_table(STATE.name):
@@ -59,7 +59,7 @@ class OwnTables:
             return StateVersion(0, 0, "") if inspector.has_table(CHECKPOINT.name) else None
 
     def readable(self) -> bool:
-        """Whether there are tables to read. Raises `Stop` if this release cannot read their
+        """Returns whether there are tables to read. Raises `Stop` if this release cannot read their
         version."""
         stored = self.version()
         if stored is None:
@@ -72,15 +72,15 @@ class OwnTables:
                 f"release, and this release reads version {schema.OLDEST_READABLE} or later; its "
                 f"first `run` migrates them to version {schema.STATE_VERSION}"
             )
-        # Where DDL commits by itself, a first start that was interrupted leaves some of them.
+        # Where DDL commits by itself, an interrupted first start leaves only some of them.
         return stored.version > 0 or self._all_exist()
 
     def prepare(self, patience: float) -> None:
-        """Creates or migrates the tables if they need it; several consumers may do so at once.
+        """Creates or migrates the tables if needed; several consumers may do so at once.
 
-        Ends the session of a consumer that is in the way for longer than `patience` seconds. Raises
-        `Stop` if a newer release made the tables, or if they are not of a kind that keeps what was
-        committed: nothing is changed.
+        Ends the session of a consumer that blocks it for longer than `patience` seconds. Raises
+        `Stop`, without changing anything, if a newer release made the tables, or if their kind does
+        not keep committed rows.
         """
         self._patience = patience
         self._target.require_lasting(_OWN)
@@ -98,19 +98,19 @@ class OwnTables:
             ) from error
 
     def hold(self) -> None:
-        """Inside a transaction: until its end, no other consumer migrates the tables or begins a
-        changefeed. Raises `Stop` if a newer release migrated them since `prepare`."""
+        """Prevents other consumers' migrations and new changefeeds until the transaction ends.
+        Raises `Stop` if a newer release migrated the tables since `prepare`."""
         self._lock()
         self._require_current(self._target.locking_read(sa.select(STATE)))
 
     def require_current(self) -> None:
-        """Inside a transaction that locked a checkpoint, which a migration would wait for. Raises
-        `Stop` if a newer release migrated the tables since `prepare`."""
+        """Raises `Stop` if a newer release migrated the tables since `prepare`. Call it inside a
+        transaction that locked a checkpoint, for which a migration would wait."""
         self._require_current(sa.select(STATE))
 
     def blocker(self) -> str:
-        """The session that a lock timeout inside `prepare` or `hold` was due to, if it may be
-        ended; else ""."""
+        """The session that caused a lock timeout inside `prepare` or `hold`, if it may be ended;
+        else ""."""
         return self._blocker()
 
     def _require_current(self, statement: sa.Select[Any]) -> None:
@@ -134,12 +134,12 @@ class OwnTables:
         self._blocker = _nobody
 
     def _migrate_in_steps(self, patience: float) -> None:
-        # Whoever migrates may have to wait so long for each changefeed.
+        # The migration may have to wait that long for each changefeed.
         self._alone(patience * (1 + len(self._changefeeds())), self._announce)
         # A reader's open transaction would keep an ALTER TABLE waiting for a year.
         self._target.limit_lock_waits(patience)
         self._migrate(self._overtake)
-        # The locks and the setting are the session's.
+        # The locks and the setting belong to the session.
         self._target.reconnect()
 
     def _is_current(self) -> bool:
@@ -155,7 +155,8 @@ class OwnTables:
             return all(inspector.has_table(table.name) for table in schema.VERSION_0)
 
     def _announce(self) -> None:
-        """Writes what the migration leads to. Raises `Stop` if a newer one was announced."""
+        """Writes the version that the migration leads to. Raises `Stop` if a newer one was
+        announced."""
         stored = self.version()
         if stored is not None:
             refuse_newer(stored)
@@ -166,7 +167,7 @@ class OwnTables:
             self._run(sa.insert(STATE).values(id=1, version=0, **values))
 
     def _announced(self) -> bool:
-        """MySQL's UPDATE counts no row that is equal already."""
+        """Returns whether the row exists: MySQL's UPDATE does not count an equal row."""
         return self._run(sa.select(STATE.c.id)).one_or_none() is not None
 
     def _migrate(self, fence_off: Callable[[str], None]) -> None:

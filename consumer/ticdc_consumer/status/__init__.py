@@ -1,1 +1,1 @@
-"""How a changefeed is doing: what it stores about itself, why it is there, and its metrics."""
+"""The status of a changefeed: its stored activity, the cause of its state, and its metrics."""

@@ -1,5 +1,5 @@
-"""Why a changefeed is where it is: what the target shows, and the source just now; nothing is
-written."""
+"""Explains the state of a changefeed from what the target and the source show now; writes
+nothing."""
 
 import json
 import os
@@ -33,13 +33,13 @@ REQUEST = 2.5
 """Seconds that the source may take for one request."""
 
 FOR_THE_LOCK = 1.5
-"""Seconds, of these, for what keeps a target that has taken the connection."""
+"""Seconds, of these, to find out what blocks a target that has accepted the connection."""
 
 T = TypeVar("T")
 
 
 class _Look(Generic[T]):
-    """A look that may hang, which must not keep us: it has a thread of its own."""
+    """A query that may hang, in its own thread so that it does not block the caller."""
 
     def __init__(self, ask: Callable[[], T], name: str) -> None:
         self._ask = ask
@@ -63,8 +63,8 @@ class _Look(Generic[T]):
 
 
 def why(options: Settings, config: str = "CONFIG") -> Diagnosis:
-    """What explains the present state best, in 5 seconds at most: asks the target and the source,
-    and needs no consumer that runs. `config` is the file of settings, for the commands in the
+    """Returns the best explanation of the present state, within 5 seconds: asks the target and the
+    source, and needs no running consumer. `config` is the settings file, for the commands in the
     advice."""
 
     sessions: list[str] = []
@@ -101,7 +101,7 @@ def _opened(options: Settings) -> Target:
 
 
 def _what_keeps(options: Settings, session: str) -> tuple[Blocker, ...]:
-    """Who holds what the first look waits for, by another session."""
+    """The sessions that block the first query, asked for in another session."""
     with closing(_opened(options)) as target:
         return blockers_of(target, session) if session else ()
 
@@ -109,7 +109,7 @@ def _what_keeps(options: Settings, session: str) -> tuple[Blocker, ...]:
 def _else_known(
     connected: bool, of_lock: _Look[tuple[Blocker, ...]] | None, of_source: _Look[SourceFacts]
 ) -> tuple[str, ...]:
-    """Of a target that does not answer."""
+    """Other facts about a target that does not answer."""
     lines = ["the server accepted the connection" if connected else "no connection was established"]
     for blocker in (of_lock.answer if of_lock else None) or ():
         lines += [f"the query waits for {blocker.text}", *blocker.details]
@@ -126,7 +126,7 @@ def _else_known(
 
 
 def why_to_text(diagnosis: Diagnosis) -> str:
-    """For people."""
+    """Text for people."""
     lines = [diagnosis.sentence]
     lines += [f"  seen  {line}" for line in diagnosis.evidence]
     lines += [f"  do    {line}" for line in diagnosis.advice]
@@ -134,5 +134,5 @@ def why_to_text(diagnosis: Diagnosis) -> str:
 
 
 def why_to_json(diagnosis: Diagnosis) -> str:
-    """For programs."""
+    """JSON for programs."""
     return json.dumps(asdict(diagnosis), indent=2, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Where a changefeed is, from its target alone."""
+"""The status of a changefeed, read from its target only."""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,13 +31,13 @@ from ticdc_consumer.targets.layout import TargetName
 from ticdc_consumer.targets.target import Target
 
 LOOKED_AT = 20
-"""Tables whose keys are looked at: those that most rows went to."""
+"""Tables whose keys are checked: those to which most rows went."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableStatus:
-    """An upstream table, and the table of the target that its rows go to. The rows are those that
-    the newest consumer has deleted and written since it started; None if that is not known."""
+    """An upstream table, and its table of the target. The rows are those that the newest consumer
+    has deleted and written since it started; None if unknown."""
 
     name: str
     relation: str
@@ -47,12 +47,12 @@ class TableStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The tables hold every commit_ts < `resolved_ts`: what TiDB shows with
-    `tidb_snapshot = resolved_ts - 1`. `activity` is what the consumer is at, or was at last,
-    `target` what the target shows beside it. While a first load is not finished (`loading`) they
-    hold a part of it, and R is 0. Tables that are `set_aside` have an R of their own.
-    `views_left_out` are the CREATE VIEWs of upstream's views that the target lacks. `repair` is the
-    last request of `verify --repair`."""
+    """The status: the tables hold every commit_ts < `resolved_ts`, as TiDB shows with
+    `tidb_snapshot = resolved_ts - 1`. `activity` is the consumer's present or last one, `target`
+    what else the target shows. During an unfinished first load (`loading`) the tables hold part of
+    it, and R is 0. Tables that are `set_aside` have their own R. `views_left_out` are the CREATE
+    VIEWs of upstream's views that the target lacks. `repair` is the last request of `verify
+    --repair`."""
 
     changefeed: str
     resolved_ts: int
@@ -78,7 +78,8 @@ class Status:
         source: SourceFacts | None = None,
         source_error: TicdcError | None = None,
     ) -> Situation:
-        """With what the source shows, if it was asked. `config` is the file of settings."""
+        """The situation, with what the source shows, if it was asked. `config` is the settings
+        file."""
         stored = self.activity
         return Situation(
             now=time.time(),
@@ -102,7 +103,7 @@ class Status:
 
     @property
     def why(self) -> Diagnosis:
-        """What explains where it is, as far as the target shows it."""
+        """The explanation of the state, as far as the target shows it."""
         return explain(self.situation())
 
     @property
@@ -111,7 +112,8 @@ class Status:
 
 
 def read(target: Target, options: Settings) -> Status:
-    """Reads without waiting for a consumer that runs. Raises `Stop` before the first start."""
+    """Reads the status without waiting for a running consumer. Raises `Stop` before the first
+    start."""
     store = Store(target, options.changefeed, where=InTarget.by(options, target))
     checkpoint = store.read()
     if checkpoint is None:
@@ -140,7 +142,7 @@ def read(target: Target, options: Settings) -> Status:
 
 
 def _facts(target: Target, store: Store, stored: StoredActivity | None) -> TargetFacts:
-    """What this user may not see is left out."""
+    """Facts of the target, without those that this user may not see."""
     read_only = ""
     with suppress(TicdcError):
         read_only = target.read_only()
@@ -166,7 +168,7 @@ def _facts(target: Target, store: Store, stored: StoredActivity | None) -> Targe
 
 
 def _blockers_of_writer(target: Target, activity: Activity) -> tuple[Blocker, ...]:
-    """Of the session that cannot write what its consumer is at."""
+    """Sessions that block the one that cannot write its consumer's activity."""
     blockers = blockers_of(target, activity.writer) if activity.writer else ()
     with suppress(TicdcError):
         if not blockers and (waiting := target.waiting(activity.changefeed)):

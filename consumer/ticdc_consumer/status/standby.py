@@ -1,8 +1,8 @@
 """Waits until the consumer of a changefeed is gone, instead of taking over from it.
 
 A leader that is alive shows it in the target: it writes its activity every few seconds, and raises
-R or the generation in the checkpoint. One that ends says so. To take over from a leader that only
-seems to be gone harms nothing: the lease refuses it.
+R or the generation in the checkpoint. A leader that ends says so. Taking over from a leader that
+only seems to be gone does no harm: the lease refuses it.
 """
 
 import time
@@ -28,9 +28,9 @@ PAUSE = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """What one look at the target showed: the checkpoint's generation and R, both None if there is
-    no checkpoint; of the activity that was written last its generation, whether its consumer
-    was ending, and how many seconds ago."""
+    """The target's signs of a leader: the checkpoint's generation and R, both None if there is no
+    checkpoint; the last written activity's generation, whether its consumer was ending, and its age
+    in seconds."""
 
     generation: int | None = None
     resolved_ts: int | None = None
@@ -40,7 +40,7 @@ class Signs:
 
 
 class Watch:
-    """Judges a leader by what one look after another shows."""
+    """Judges a leader by successive looks."""
 
     def __init__(self, patience: float) -> None:
         """`patience` is how many seconds a leader may give no sign."""
@@ -49,7 +49,7 @@ class Watch:
         self._since = 0.0
 
     def is_gone(self, signs: Signs, now: float) -> bool:
-        """Whether the leader is gone, `now` by a clock that only goes forward."""
+        """Returns whether the leader is gone; `now` is by a monotonic clock."""
         if signs.generation is None:
             return True
         reached = (signs.generation, signs.resolved_ts)
@@ -62,7 +62,7 @@ class Watch:
 
 
 def signs_of(target: Target, changefeed: str) -> Signs:
-    """One look, which locks nothing. A target without the tables has no leader."""
+    """Looks once, without locking. A target without the tables has no leader."""
     activity = stored.read(target, changefeed)
     with target.errors():
         if not sa.inspect(target.connection).has_table(CHECKPOINT.name):
@@ -87,7 +87,7 @@ def wait_for_leader_to_go(
     options: Settings, monitor: Monitor, gives_up: Callable[[], bool]
 ) -> bool:
     """Returns True once no other consumer of the changefeed is alive, False if `gives_up` said so
-    before. A target that does not answer is waited for."""
+    first. Waits for a target that does not answer."""
     watch = Watch(options.standby_after)
     target: Target | None = None
     try:

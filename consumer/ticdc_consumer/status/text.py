@@ -1,4 +1,4 @@
-"""What `status` prints."""
+"""The output of `status`."""
 
 import json
 from collections.abc import Iterator
@@ -20,8 +20,8 @@ from ticdc_consumer.status.reading import Status, TableStatus
 
 
 def to_json(status: Status) -> str:
-    """One object, for programs. Timestamps (TSO) are texts: they do not fit into the 53 bits that
-    jq and JavaScript keep of a number."""
+    """Returns one JSON object for programs. Timestamps (TSO) are texts: they do not fit into the 53
+    bits that jq and JavaScript keep of a number."""
     return json.dumps(
         {
             "changefeed": status.changefeed,
@@ -113,12 +113,12 @@ def _json_of(entry: LedgerEntry, *more: str) -> dict[str, Any]:
 
 
 def to_text(status: Status, config: str = "CONFIG") -> str:
-    """For people; `config` is the file of settings, for the commands that are shown."""
+    """Returns text for people; `config` is the settings file, for the commands that are shown."""
     return "\n".join(map(visible, _lines(status, config)))
 
 
 def rows_of(status: Status, config: str) -> Iterator[tuple[str, str]]:
-    """Names and values, without the tables and partitions."""
+    """Yields names and values, without the tables and partitions."""
     yield "changefeed", f"{status.changefeed} (generation {status.generation})"
     yield "resolved_ts", with_time(status.resolved_ts)
     yield "tidb_snapshot", str(status.tidb_snapshot)
@@ -204,7 +204,7 @@ def _activity_rows(stored: StoredActivity) -> Iterator[tuple[str, str]]:
 
 
 def described(stored: StoredActivity) -> str:
-    """Whether a consumer runs, where, and what it is doing."""
+    """State of the consumer: running or not, where, and its activity."""
     activity, age = stored.activity, duration(stored.age)
     if stored.running:
         return f"running as {activity.who}: {activity.sentence}"

@@ -1,13 +1,13 @@
-"""The databases that a consumer writes to: a package each, and an entry each in `DATABASES`.
+"""The databases that a consumer writes to: one package and one entry in `DATABASES` each.
 
-A distribution of its own may bring another database (experimental: the interface changes without
+A separate distribution may add another database (experimental: the interface changes without
 notice). It names an entry in the group `ticdc_consumer.targets` of its entry points, under the
 scheme of the URLs:
 
     [project.entry-points."ticdc_consumer.targets"]
     duckdb = "its_package:DATABASE"  # DATABASE = Database("its_package")
 
-It must be installed wherever Spark's tasks run, as this package is: they encode the rows.
+It must be installed wherever Spark's tasks run, like this package: they encode the rows.
 """
 
 from collections.abc import Iterator
@@ -22,44 +22,44 @@ from ticdc_consumer.targets.comparable import Comparable, DigestWords
 from ticdc_consumer.targets.layout import Encode, TargetColumn
 from ticdc_consumer.targets.rules import Publish
 
-if TYPE_CHECKING:  # a fifth of a second, which Spark's tasks need not wait for
+if TYPE_CHECKING:  # a fifth of a second, which Spark's tasks save
     import sqlalchemy as sa
 
     from ticdc_consumer.targets.target import Target
 
 
 class ReadBack(Protocol):
-    """How what a database holds is read back to be compared: the module `read_back`."""
+    """Reads a database's values back for comparison: the interface of the module `read_back`."""
 
     DIGEST: DigestWords | None
-    """How digests are computed here; None where rows have to be read."""
+    """The SQL that computes digests here; None if rows have to be read."""
 
     def column(self, existing: TargetColumn, codec: str, name: str) -> Comparable:
-        """How a column is read that `codec` writes; `name` is quoted."""
+        """Returns how to read a column that `codec` writes; `name` is quoted."""
 
     def begin(self, target: "Target", state: str | None) -> str | None:
-        """Begins a transaction that only reads. Returns what any session takes as `state` to see
-        the same, for as long as this one lasts; "" if sessions that begin at once are likely to;
-        None if no other can."""
+        """Begins a read-only transaction. Returns the `state` with which any other session sees the
+        same data while this transaction lasts; "" if sessions that begin at the same time are
+        likely to; None if no other session can."""
 
     def rows(self, target: "Target", statement: str) -> Iterator[tuple[Any, ...]]:
-        """The rows of a SELECT, which are not held in memory together."""
+        """Iterates over the rows of a SELECT without holding them in memory together."""
 
 
 ENTRY_POINTS = "ticdc_consumer.targets"
-"""The group of entry points, each from a URL's scheme to a `Database`."""
+"""The group of entry points; each maps a URL's scheme to a `Database`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Database:
     """A kind of database.
 
-    `package` is the dotted name of its package. Four modules of it are used from here, each
+    `package` is the dotted name of its package. Four of its modules are used from here, each
     imported when first needed: `session`, whose `open_session(url, to_look)` returns a `Target`;
-    `encode`, whose `encode_rows` and `encode_keys` need no driver; `types`, whose `RULES` are
-    the rules that users may switch on; and `read_back`, a `ReadBack`. `requirement` is what
-    installs the driver with pip. `session_name` is the URL's parameter under which the
-    server shows its users whose a session is.
+    `encode`, whose `encode_rows` and `encode_keys` need no driver; `types`, whose `RULES` are the
+    rules that users may switch on; and `read_back`, a `ReadBack`. `requirement` is the pip
+    requirement that installs the driver. `session_name` is the URL's parameter under which the
+    server shows its users who owns a session.
     """
 
     package: str
@@ -71,16 +71,16 @@ class Database:
         return session
 
     def session(self) -> Any:
-        """The module."""
+        """The module `session`."""
         return import_module(f"{self.package}.session")
 
     def encoders(self) -> tuple[Encode, Encode]:
-        """(encode_rows, encode_keys), see `layout.py`."""
+        """Returns (encode_rows, encode_keys), see `layout.py`."""
         encode = import_module(f"{self.package}.encode")
         return encode.encode_rows, encode.encode_keys
 
     def read_back(self) -> ReadBack:
-        """Raises `Usage` where there is no such module."""
+        """Returns the module `read_back`. Raises `Usage` if the package has none."""
         name = f"{self.package}.read_back"
         try:
             module: Any = import_module(name)
@@ -107,11 +107,11 @@ DATABASES: dict[str, Database] = {
     "tidb": _MYSQL,
     "sqlite": Database("ticdc_consumer.targets.sqlite"),
 }
-"""By the scheme of the URL, which is also `Target.dialect` and `Layout.dialect`."""
+"""The databases by their URL's scheme, which is also `Target.dialect` and `Layout.dialect`."""
 
 
 def database(name: str) -> Database:
-    """The database of a URL's scheme, or of a layout. Raises `Usage` for an unknown one."""
+    """Returns the database of a URL's scheme or of a layout. Raises `Usage` for an unknown one."""
     if name in DATABASES:
         return DATABASES[name]
     for entry in entry_points(group=ENTRY_POINTS, name=name):
@@ -121,8 +121,8 @@ def database(name: str) -> Database:
 
 
 def encoders(dialect: str) -> tuple[Encode, Encode]:
-    """(encode_rows, encode_keys) of the database that a layout is of. Keys that it cannot hold have
-    payloads, too: see `not_held`."""
+    """Returns (encode_rows, encode_keys) of a layout's database. Keys that the database cannot hold
+    have payloads, too: see `not_held`."""
     from ticdc_consumer.targets.not_held import marking  # brings Arrow
 
     encode_rows, encode_keys = database(dialect).encoders()
@@ -130,7 +130,7 @@ def encoders(dialect: str) -> tuple[Encode, Encode]:
 
 
 def read_back(dialect: str) -> ReadBack:
-    """Of the database with this `Target.dialect`. Raises `Usage`."""
+    """Returns the read-back module for this `Target.dialect`. Raises `Usage` if there is none."""
     return database(dialect).read_back()
 
 
@@ -156,7 +156,7 @@ def import_target(url: str) -> None:
 
 
 def session_name(changefeed: str) -> str:
-    """What a server shows of a consumer's sessions, unless the URL names them."""
+    """The name that a server shows for a consumer's sessions, unless the URL sets one."""
     return f"ticdc-consumer {changefeed}"
 
 
@@ -168,13 +168,14 @@ def open_target(
     changefeed: str = "",
     publish: Publish = "driver",
 ) -> "Target":
-    """Connects to the database of a SQLAlchemy URL; the server shows the session as one of
+    """Connects to the database of a SQLAlchemy URL. The server shows the session as one of
     `changefeed`, unless the URL names it.
 
     With `to_look`, nothing is created: a SQLite file that does not exist is read as empty. With
-    `write_source`, what is written is marked, see `Target.mark_writes`. Raises `Usage` if it is not
-    a URL, or names an unknown database or one whose driver is not installed, or cannot mark writes,
-    or has no staging tables to `publish` from, and `Unavailable` if the database does not answer.
+    `write_source`, writes are marked, see `Target.mark_writes`. Raises `Usage` if `url` is not a
+    URL, names an unknown database or one whose driver is not installed, or if the database cannot
+    mark writes or has no staging tables to `publish` from; raises `Unavailable` if the database
+    does not answer.
     """
     import sqlalchemy as sa
 

@@ -1,4 +1,4 @@
-"""Which sessions of a database hold what another one waits for."""
+"""Sessions of a database that hold locks which another session waits for."""
 
 import re
 from dataclasses import dataclass
@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from ticdc_encoder.tso import duration
 
 LONGEST_QUERY = 200
-"""Characters of a query that are shown."""
+"""The number of characters shown of a query."""
 
 _NUMBER = r"""(?<![\w`"'])-?\d[\w.]*"""
 _UNSURE = re.compile(r"\\|\$\w*\$")
-"""What a literal may hold, or be quoted by, that ends it elsewhere on another server."""
+"""Characters in or around a literal that may end it elsewhere on another server."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """A session that holds a lock: on which table, as far as that is known; `who` is its user and
-    client; `query` what it runs or ran last, without values; its transaction has been open for
-    `open_for` seconds, and `end` is the statement that ends the session. The database may not show
-    the `session` (""); `hint` says what would."""
+    """A session that holds a lock. `on` is the table, as far as it is known; `who` the session's
+    user and client; `query` the statement that it runs or ran last, without values; `open_for` the
+    age of its transaction in seconds; `end` the statement that ends the session. `session` is "" if
+    the database does not show it; `hint` then says how to make it visible."""
 
     session: str = ""
     on: str = ""
@@ -36,7 +36,7 @@ class Blocker:
 
     @property
     def details(self) -> tuple[str, ...]:
-        """A line each."""
+        """Details for people, one line each."""
         lines = []
         if self.who:
             lines.append(f"session {self.session} is {self.who}")
@@ -50,8 +50,8 @@ class Blocker:
 
 
 def without_values(query: str | None, quotes: str = "'") -> str:
-    """A statement for people: literals, which may be a row's, are left out. `quotes` are what texts
-    are quoted by; a statement in which it is not sure where one ends is cut there."""
+    """Shortens a statement for people and removes literals, which may be a row's. `quotes` are the
+    quotation marks of texts; a statement where the end of a text is uncertain is cut there."""
     text = query or ""
     if _UNSURE.search(text):
         text = re.split(rf"[{quotes}$]", text)[0]

@@ -1,4 +1,4 @@
-"""Which source column goes into which target column, and what forbids it."""
+"""Mapping of source columns to target columns, and the reasons that forbid one."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,13 +15,13 @@ LABELLED = frozenset({"enum", "set"})
 
 Codec = Callable[[ColumnType, TargetColumn, bool], str]
 """(source type, target column, whether it is part of the fold key) -> name of the conversion.
-Raises `Stop` with the reason alone."""
+Raises `Stop` with only the reason."""
 
 Merges = Callable[[str, ColumnType], bool]
-"""Whether a collation of the target takes for equal what the source type holds apart."""
+"""Predicate: the target's collation merges values that the source type distinguishes."""
 
 Finer = Callable[[ColumnType], str]
-"""A collation of the target that holds apart what the source type does."""
+"""A collation of the target that distinguishes all that the source type does."""
 
 
 def _by_bytes(type_: ColumnType) -> str:
@@ -30,8 +30,8 @@ def _by_bytes(type_: ColumnType) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TypeRules:
-    """What a target says of columns; `quote` quotes a column's name. `trusting`: a unique key that
-    `merges` is taken all the same, and its layout is `exact`."""
+    """A target's rules for columns; `quote` quotes a column's name. With `trusting`, a unique key
+    that `merges` is accepted all the same, and its layout is `exact`."""
 
     dialect: str
     quote: Callable[[str], str]
@@ -44,7 +44,7 @@ class TypeRules:
 @dataclass(frozen=True, slots=True)
 class _Placed:
     """A source column, its type as far as it is known, and the target column that takes it; None
-    for a virtual one that the target lacks."""
+    for a virtual column that the target lacks."""
 
     column: Column
     type_: ColumnType
@@ -65,7 +65,7 @@ def fit(
     definition: Table | None,
     keys_only: bool = False,
 ) -> Layout:
-    """See `Target.layout`; `relation` is the target's table, quoted and qualified."""
+    """Builds a layout, see `Target.layout`; `relation` is the quoted, qualified target table."""
     name = f"{source.schema}.{source.name}"
     problems, columns = Problems(), list[_Placed]()
     for column in source.columns:
@@ -109,7 +109,7 @@ def _mapped(
     target: TargetTable,
     definition: Table | None,
 ) -> _Placed:
-    """Raises `Stop` if the target has no column that takes every value."""
+    """Maps one column. Raises `Stop` if the target has no column that holds every value."""
     existing = _find(target.columns, column.name)
     if existing is None:
         if column.generated != "virtual":
@@ -132,7 +132,7 @@ def _mapped(
 
 
 def _require_generated(label: str, column: Column, definition: Table | None) -> None:
-    """Raises `Stop` unless upstream is known to generate the column, as the target does."""
+    """Raises `Stop` unless the upstream is known to generate the column, as the target does."""
     declared = column
     if definition is not None:
         same = (known for known in definition.columns if known.name == column.name)
@@ -149,7 +149,7 @@ def _require_generated(label: str, column: Column, definition: Table | None) -> 
 
 
 def _find(columns: Sequence[TargetColumn], name: str) -> TargetColumn | None:
-    """By its exact name, else by the only one that differs in case: TiDB's names have no case."""
+    """Finds a column by its exact name, else the only one that differs in case, as in TiDB."""
     for column in columns:
         if column.name == name:
             return column
@@ -158,7 +158,7 @@ def _find(columns: Sequence[TargetColumn], name: str) -> TargetColumn | None:
 
 
 def _completed(column: Column, definition: Table | None) -> ColumnType:
-    """The type of the wire, with what only the CREATE TABLE has."""
+    """The wire's type, completed from the CREATE TABLE."""
     wire = column.type
     if definition is None:
         return wire
@@ -177,8 +177,8 @@ def _completed(column: Column, definition: Table | None) -> ColumnType:
 
 
 def require_labels(type_: ColumnType, or_else: str = "") -> None:
-    """Raises `Stop` if upstream's labels of an ENUM or SET are not known. Those of the target's
-    column may be others, or stand in another order."""
+    """Raises `Stop` if the upstream's labels of an ENUM or SET are not known. The target column's
+    labels may differ or stand in another order."""
     if not type_.elements:
         raise Stop(
             f"the labels of this {type_.name} are not known: neither its rows nor a CREATE TABLE "
@@ -188,7 +188,7 @@ def require_labels(type_: ColumnType, or_else: str = "") -> None:
 
 
 def labelled(type_: ColumnType, in_key: bool) -> str:
-    """The codec that writes labels of an ENUM or SET. Raises `Stop` if they are not known."""
+    """Returns the codec of an ENUM's or SET's labels. Raises `Stop` if they are unknown."""
     require_labels(type_, ", or make the target column an integer")
     if in_key and "" in type_.elements:
         raise Stop(f"a key of {type_.name} whose labels include '', which also means no value")
@@ -196,7 +196,7 @@ def labelled(type_: ColumnType, in_key: bool) -> str:
 
 
 def _unfilled(name: str, target: TargetTable, placed: Sequence[_Placed]) -> Iterator[Stop]:
-    """Columns that nothing fills."""
+    """Yields a `Stop` for each target column that must have a value and gets none."""
     filled = {each.existing.name for each in placed if each.existing is not None}
     for column in target.columns:
         free = column.nullable or column.has_default or column.generated or column.identity_always
@@ -210,7 +210,7 @@ def _unfilled(name: str, target: TargetTable, placed: Sequence[_Placed]) -> Iter
 def _coarse(
     rules: TypeRules, name: str, target: TargetTable, placed: Sequence[_Placed]
 ) -> Iterator[Stop]:
-    """Unique keys that take for equal what upstream holds apart."""
+    """Yields a `Stop` for each unique key that merges values which the upstream distinguishes."""
     for unique in target.unique_keys:
         for each in placed:
             existing = each.existing
@@ -225,7 +225,7 @@ def _coarse(
 
 
 def _keys_on(target: TargetTable, names: Sequence[str]) -> list[UniqueKey]:
-    """The unique keys that identify a row by these columns, which must all be NOT NULL."""
+    """The unique keys that identify a row by these columns; all must be NOT NULL."""
     nullable = {column.name for column in target.columns if column.nullable}
     if nullable.intersection(names):
         return []
@@ -246,10 +246,10 @@ def _upsert(
     arbiters: Sequence[UniqueKey],
     filled: Sequence[TargetColumn],
 ) -> bool:
-    """Whether nothing but the fold key can clash.
+    """Returns whether only the fold key can clash.
 
-    A plain key that contains the fold key cannot; a deferrable one cannot arbitrate; an identity
-    that is always generated can be inserted, never updated.
+    A plain key that contains the fold key cannot clash; a deferrable key cannot arbitrate; an
+    identity that is always generated can be inserted but never updated.
     """
     others = [
         key for key in target.unique_keys if not (key.plain and set(names) <= set(key.columns))

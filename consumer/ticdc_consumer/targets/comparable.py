@@ -1,7 +1,7 @@
-"""Values in a form in which two databases can be compared: equal values give equal texts.
+"""Values in a comparable form: equal values give equal texts in any two databases.
 
-A target says by a `Form` what its column holds of a value; the upstream's value is brought to the
-same form. Where the SQL of both sides gives that text already, nothing is converted here.
+A target declares by a `Form` the part of a value that its column holds; the upstream's value takes
+the same form. If the SQL of both sides already gives that text, nothing is converted here.
 """
 
 import datetime
@@ -16,28 +16,28 @@ from typing import Any, Literal
 from ticdc_encoder.values import single
 
 Form = Literal[
-    "text",  # what TiDB shows of the value
+    "text",  # TiDB's text of the value
     "label",  # the labels of an ENUM or SET
-    "number",  # digits, without zeros behind the point; ENUM's index, SET's mask
-    "single",  # a float32 as the double that it is
+    "number",  # digits, without trailing zeros of the fraction; ENUM's index, SET's mask
+    "single",  # a float32 as the double that equals it
     "double",  # a double; a FLOAT as the one nearest to its shortest decimal
-    "moment",  # a date or time, without zeros behind the point
-    "moment_or_null",  # the same, where what no calendar has is NULL
+    "moment",  # a date or time, without trailing zeros of the fraction
+    "moment_or_null",  # the same; NULL for dates that no calendar has
     "bytes",  # hexadecimal digits, lower case
     "json",  # a JSON value, whatever the order of keys and the notation of numbers
     "vector",  # float32 values
 ]
 
 Convert = Callable[[Any], str | None]
-"""A value as the database's driver has it, not NULL -> its comparable text."""
+"""A non-NULL value from the database's driver -> its comparable text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparable:
-    """How a column is read. `expression` is SQL; what it gives is comparable once `convert` was
-    applied, or as it is. `printed`: the expression alone gives texts by which a database may
-    compute a digest: unequal values never share one, though equal ones may have two. `integer` is
-    the column itself, where it holds nothing but integers."""
+    """The way to read a column. `expression` is SQL; its result is comparable after `convert`, or
+    as it is. `printed`: the expression alone gives texts from which a database may compute a
+    digest; unequal values never share a text, though equal values may have two. `integer` is the
+    column itself if it holds only integers."""
 
     expression: str
     form: Form
@@ -48,12 +48,11 @@ class Comparable:
 
 @dataclass(frozen=True, slots=True)
 class DigestWords:
-    """How the SQL of a database computes the number that stands for a row. Of the templates,
-    `digits` makes 15 hexadecimal digits of a text, `number` a number of 60 bits of those, both the
-    same in every database, and `sized` puts its length before a text, so that no two rows are
-    written alike; of NULL it makes an empty text. `joined` puts commas between texts that are not
-    NULL. With `apart` the digits are computed before the numbers, in a SELECT of their
-    own."""
+    """The SQL of a database that computes a row's hash. The template `digits` gives 15 hexadecimal
+    digits of a text; `number` turns these into a number of 60 bits; both give the same in every
+    database. `sized` puts a text's length before it, so that no two rows are written alike; NULL
+    becomes an empty text. `joined` puts commas between texts that are not NULL. With `apart` the
+    digits are computed before the numbers, in a separate SELECT."""
 
     digits: str
     number: str
@@ -69,15 +68,15 @@ class DigestWords:
         by_number: bool,
         source: str,
     ) -> str:
-        """The statement for the number, the count of rows and the sum of their hashes, of each
-        part. `source` is FROM, and what follows it."""
+        """Builds the statement that returns each part's number, count of rows and sum of their
+        hashes. `source` is the FROM clause with all that follows."""
         row = self._digits(columns)
         if not self.apart:
             part = self.part(key, parts, by_number)
             return f"SELECT {part}, COUNT(*), SUM({self.number.format(row)}) {source} GROUP BY 1"
         printed = key[0].integer if by_number else self._digits(key)
         number = "part" if by_number else self.number.format("part")
-        # Without the UNION the optimizer would put both SELECTs into one.
+        # Without the UNION the optimizer would merge both SELECTs.
         return (
             f"SELECT MOD({number}, {parts}), COUNT(digits), SUM({self.number.format('digits')}) "  # noqa: S608
             f"FROM (SELECT {printed} AS part, {row} AS digits {source} "
@@ -85,8 +84,8 @@ class DigestWords:
         )
 
     def part(self, key: Sequence[Comparable], parts: int, by_number: bool) -> str:
-        """The number below `parts`, or above -`parts`, of the part that a row belongs to: by its
-        key's only column, an integer, or by the hash of its key."""
+        """Builds the expression for the number of a row's part, below `parts` and above -`parts`:
+        from the key's only column if `by_number` (an integer), else from the hash of the key."""
         number = key[0].integer if by_number else self.number.format(self._digits(key))
         return f"MOD({number}, {parts})"
 
@@ -101,7 +100,7 @@ class DigestWords:
 
 
 def number(digits: str) -> str:
-    """`1.50` and `1.5` are one number, as are -0 and 0."""
+    """Normalizes a number: `1.50` and `1.5` are equal, as are -0 and 0."""
     if "." in digits:
         digits = digits.rstrip("0").rstrip(".")
     return "0" if digits == "-0" else digits
@@ -112,7 +111,7 @@ def double(text: str) -> str:
 
 
 def shortest_single(text: str) -> str:
-    """A float32, given as a double, as the double nearest to its shortest decimal."""
+    """Converts a float32, given as a double, to the double nearest to its shortest decimal."""
     return repr(single(float(text)) + 0.0)
 
 
@@ -129,7 +128,7 @@ def moment_or_null(text: str) -> str | None:
 
 
 def json_value(text: str) -> str:
-    """Text that is not JSON stays as it is."""
+    """Normalizes JSON; a text that is not JSON stays as it is."""
     try:
         value = json.loads(text, parse_float=Decimal, parse_int=Decimal)
     except ValueError:
@@ -151,7 +150,7 @@ def _written(value: Any) -> str:
 
 
 def _digits(value: Decimal) -> str:
-    """All digits, which no precision limits."""
+    """All digits, without any limit of precision."""
     sign, digits, exponent = value.as_tuple()
     text = "".join(map(str, digits)).lstrip("0")
     short = text.rstrip("0")
@@ -164,7 +163,7 @@ _BRACKETS = re.compile(r"[\[{](.*)[\]}]", re.S)
 
 
 def vector(text: str) -> str:
-    """The bits of each value, which both `[1,2]` and `{1,2}` show."""
+    """The bits of each value, in hexadecimal, from `[1,2]` or `{1,2}`."""
     match = _BRACKETS.fullmatch(text.strip())
     values = [float(value) for value in match[1].split(",")] if match and match[1].strip() else []
     return struct.pack(f">{len(values)}f", *(value + 0.0 for value in values)).hex()
@@ -179,4 +178,4 @@ CONVERTED: dict[Form, Convert] = {
     "json": json_value,
     "vector": vector,
 }
-"""The conversions of what a database prints; the other forms are as it prints them."""
+"""The conversions of printed values; the other forms stay as the database prints them."""

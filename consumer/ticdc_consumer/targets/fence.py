@@ -1,11 +1,11 @@
-"""How a consumer gets past an older one that is in its way: what the databases share.
+"""The fence against an older consumer: the part that all databases share.
 
-The generation in the checkpoint refuses whoever is older. `Target.overtake` makes sure that the
-older one cannot keep the newer one waiting and, where a DDL commits by itself, that nothing of the
-older one still runs when the newer one begins.
+The generation in the checkpoint refuses every older consumer. `Target.overtake` makes sure that the
+older one cannot keep the newer one waiting and, where DDL commits by itself, that no statement of
+the older one still runs when the newer one begins.
 """
 
 ROUNDS = 3
-"""How many sessions in a row are ended before something else must be wrong."""
+"""The number of sessions ended in a row before another cause must be assumed."""
 PAUSE = 0.05
-"""Seconds between two looks at a lock."""
+"""Seconds between two checks of a lock."""

@@ -1,8 +1,8 @@
-"""Columnar conversions that more than one target uses to encode rows, in Spark's tasks and in the
-driver. Only rare values go through Python.
+"""Columnar conversions that several targets use to encode rows, in Spark's tasks and in the driver.
+Only rare values pass through Python.
 
-Values come from the wire. What a kernel returns as it is, or in another notation, cannot be more
-than one value where it is written without escapes.
+Values come from the wire. A value that a kernel returns unchanged, or in another notation, cannot
+become more than one value where it is written without escapes.
 """
 
 import datetime
@@ -23,7 +23,7 @@ Convert = Callable[[pa.Array, str, tuple[str, ...]], pa.Array]
 """(canonical values, the codec's argument, labels) -> text."""
 
 _FIRST_YEAR = datetime.datetime(1, 1, 1)
-"""No Arrow scalar: to make one imports pandas, for which a command without rows need not wait."""
+"""No Arrow scalar: creating one imports pandas, which commands without rows should not wait for."""
 
 
 INTEGER = r"0|-?[1-9][0-9]*"
@@ -32,7 +32,7 @@ FLOAT = r"-?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?"
 DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 MOMENT = rf"{DATE} [0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}"
 TIME = r"-?[0-9]{2,3}:[0-9]{2}:[0-9]{2}"
-"""Of a MOMENT or a TIME, up to the point."""
+"""The pattern of a TIME up to the point; MOMENT is that of a date with time."""
 _FRACTION = r"(?:\.[0-9]+)?"
 _GRAMMAR = {
     "decimal": DECIMAL,
@@ -42,14 +42,14 @@ _GRAMMAR = {
     "time": TIME + _FRACTION,
     "vector": rf"\[(?:{FLOAT}(?:, ?{FLOAT})*)?\]",
 }
-"""Type name -> what its values look like; those of all others are integers."""
+"""Type name -> pattern of its values; the values of all other types are integers."""
 
 _PLAIN = (string.digits + string.ascii_letters + " .:+-").encode()
 _DIGITS = (string.digits + "-").encode()
 
 
 class Refused(Exception):
-    """A value that the target cannot hold: the first such row, why, and the way on, in which
+    """A value that the target cannot hold: the first such row, the reason, and the remedy, in which
     `{name}` is the upstream's table."""
 
     def __init__(self, row: int, why: str, way: str = "") -> None:
@@ -59,14 +59,14 @@ class Refused(Exception):
 
 
 class NotKnown(Refused):
-    """A value that is not one of its type, or of unknown meaning, as that of an ENUM's index
-    beyond its labels: the target may hold its row."""
+    """A value that is not of its type, or has an unknown meaning, such as an ENUM's index beyond
+    its labels: the target may hold its row."""
 
 
 def convert_rows(
     layout: Layout, arrays: Sequence[pa.Array], codecs: dict[str, Convert]
 ) -> tuple[list[pa.Array], list[str]]:
-    """The columns that the target takes, as text, and the codec of each. Raises `Stop`."""
+    """Returns the columns that the target takes, as text, with their codecs. Raises `Stop`."""
     positions = [i for i, codec in enumerate(layout.codecs) if codec != SKIP]
     keys = [arrays[i] for i in layout.key_positions()]
     return _convert(layout, positions, [arrays[i] for i in positions], keys, codecs)
@@ -93,7 +93,7 @@ def _convert(
             texts.append(codecs[name](array, argument, labels))
         except Refused as refused:
             _stop(layout, position, keys, refused)
-        except ValueError:  # Arrow's errors are such, too
+        except ValueError:  # Arrow's errors are ValueErrors, too
             row = _first_that_fails(codecs[name], array, argument, labels)
             if row is None:
                 raise
@@ -130,7 +130,7 @@ def _text(value: str | bytes | None) -> str:
 
 
 def first(mask: pa.Array) -> int | None:
-    """The first true row."""
+    """The index of the first true row, None if there is none."""
     row = pc.index(mask, pa.scalar(True)).as_py()
     return None if row == -1 else int(row)
 
@@ -142,7 +142,7 @@ def refuse_where(mask: pa.Array, why: str, way: str = "", kind: type[Refused] = 
 
 
 def bytes_of(array: pa.Array) -> memoryview:
-    """The values of a string or binary array, one after the other."""
+    """The concatenated values of a string or binary array."""
     if len(array) == 0 or array.buffers()[2] is None:
         return memoryview(b"")
     offsets = _offsets(array)
@@ -155,20 +155,20 @@ def _offsets(array: pa.Array) -> "np.ndarray[tuple[int], np.dtype[np.int32]]":
 
 
 def plain(array: pa.Array, _argument: str = "", _labels: tuple[str, ...] = ()) -> pa.Array:
-    """As it is: a number or a time, of which no character needs an escape anywhere. Whether it is a
-    value of its type, the database says."""
+    """Passes a number or time through: none of its characters needs an escape anywhere. The
+    database checks that it is a value of its type."""
     _consists_of(array, _PLAIN, "neither a number nor a time")
     return array
 
 
 def integer(array: pa.Array, _argument: str = "", _labels: tuple[str, ...] = ()) -> pa.Array:
-    """As it is: digits, maybe with a sign."""
+    """Passes integers through: digits with an optional sign."""
     _consists_of(array, _DIGITS, "not an integer")
     return array
 
 
 def well_formed(array: pa.Array, name: str, _labels: tuple[str, ...] = ()) -> pa.Array:
-    """As it is: what a value of this type looks like, for a database that takes any text."""
+    """Checks the pattern of a type's values, for a database that takes any text."""
     looks = pc.match_substring_regex(array, f"^(?:{_GRAMMAR.get(name, INTEGER)})$")
     refuse_where(pc.invert(looks), f"not a valid {name}", kind=NotKnown)
     return array
@@ -183,17 +183,17 @@ def _consists_of(array: pa.Array, characters: bytes, otherwise: str) -> None:
 
 
 def number(array: pa.Array, _argument: str = "", _labels: tuple[str, ...] = ()) -> pa.Array:
-    """Floating-point numbers in one notation: 1e3 and 1000 are one number."""
+    """Floating-point numbers in one notation: 1e3 and 1000 become equal."""
     return pc.cast(pc.cast(array, pa.float64()), pa.string())
 
 
 def key_number(array: pa.Array, _argument: str = "", _labels: tuple[str, ...] = ()) -> pa.Array:
-    """-0 and 0 are one key."""
+    """Floating-point numbers of a key: -0 and 0 become equal."""
     return pc.cast(pc.add(pc.cast(array, pa.float64()), 0.0), pa.string())
 
 
 def checked_decimal(array: pa.Array, argument: str, _labels: tuple[str, ...] = ()) -> pa.Array:
-    """Decimals that a column of `precision:scale` holds without rounding."""
+    """Checks that a column of `precision:scale` holds the decimals without rounding."""
     precision, _, scale = argument.partition(":")
     type_ = pa.decimal256(int(precision), int(scale))
     try:
@@ -211,7 +211,7 @@ def checked_decimal(array: pa.Array, argument: str, _labels: tuple[str, ...] = (
 
 
 def moments(array: pa.Array) -> pa.Array | None:
-    """As timestamps, or None if some are not moments of the calendar."""
+    """Converts to timestamps in µs; None if some values are not moments of the calendar."""
     try:
         values = pc.cast(array, pa.timestamp("us"))
     except pa.ArrowInvalid:
@@ -224,7 +224,7 @@ def moments(array: pa.Array) -> pa.Array | None:
 
 
 def impossible(array: pa.Array) -> pa.Array:
-    """True if a value is a zero or partial date, or a day that its month lacks."""
+    """True for a zero or partial date, or a day that its month lacks."""
     return pa.array([v is not None and not _possible(v) for v in array.to_pylist()], pa.bool_())
 
 
@@ -237,7 +237,7 @@ def _possible(text: str) -> bool:
 
 
 def fits_digits(array: pa.Array, digits: int) -> None:
-    """Refuses a value with more digits after the second than that, trailing zeros aside."""
+    """Refuses a value with more than `digits` digits after the second, trailing zeros aside."""
     if digits < 6:
         pattern = rf"\.\d{{{digits}}}\d*[1-9]"
         refuse_where(
@@ -277,14 +277,14 @@ def set_labels(array: pa.Array, _argument: str, labels: tuple[str, ...]) -> pa.A
 
 
 def per_value(array: pa.Array, convert: Callable[[str], object], type_: pa.DataType) -> pa.Array:
-    """A Python function of each different value."""
+    """Applies a Python function once to each distinct value."""
     encoded = array.dictionary_encode()
     values = [convert(value) for value in encoded.dictionary.to_pylist()]
     return pc.take(pa.array(values, type_), encoded.indices)
 
 
 def hexadecimal(array: pa.Array) -> pa.Array:
-    """Two digits per byte, converted as one block."""
+    """Two hexadecimal digits per byte, converted as one block."""
     if len(array) == 0:
         return pa.array([], pa.string())
     block = bytes_of(array)
@@ -301,4 +301,4 @@ def hexadecimal(array: pa.Array) -> pa.Array:
 
 
 JSON_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
-"""The escaped NUL of a JSON text; not the one whose backslash is itself escaped."""
+"""The escaped NUL of a JSON text, unless its backslash is itself escaped."""

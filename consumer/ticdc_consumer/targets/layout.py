@@ -1,7 +1,7 @@
-"""How the rows of an upstream table become payloads for a target's bulk path.
+"""The conversion of an upstream table's rows to payloads for a target's bulk path.
 
-A `Layout` is built once on the driver, by the target's `layout`, and used in Spark's tasks, by the
-two pure functions of the target's module `encode`:
+The target's `layout` builds a `Layout` once on the driver. Spark's tasks use it with the two pure
+functions of the target's module `encode`:
 
 - `encode_rows(layout, arrays) -> pa.BinaryArray`: one payload per row, `arrays` in the order of
   `layout.source`;
@@ -11,8 +11,8 @@ two pure functions of the target's module `encode`:
 No payload begins with the byte FF. Both raise `NotHeld` for a value that the column cannot hold.
 
 The arrays hold values in *canonical form*: `pa.binary()` if the source type is binary, else
-`pa.string()`: TiDB's text form. Integers, YEAR, BIT, ENUM (index) and SET (mask) are decimal
-digits, TIMESTAMP is in UTC, FLOAT and DOUBLE the shortest decimal, in any notation.
+`pa.string()` with TiDB's text form. Integers, YEAR, BIT, ENUM (index) and SET (mask) are decimal
+digits, TIMESTAMP is in UTC, FLOAT and DOUBLE are the shortest decimal, in any notation.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,9 +25,9 @@ if TYPE_CHECKING:  # a command without rows need not wait for Arrow
     import pyarrow as pa
 
 TableName = tuple[str, str]
-"""An upstream (schema, table), or where it is routed to."""
+"""An upstream (schema, table), or the one that it is routed to."""
 TargetName = tuple[str | None, str]
-"""(schema, table) in the target; None is a target without schemas, or the session's own."""
+"""(schema, table) in the target; None for a target without schemas, or the session's own schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,9 @@ class TargetColumn:
 
 @dataclass(frozen=True, slots=True)
 class UniqueKey:
-    """`plain` is False for a key over expressions, prefixes or a part of the rows: such a key can
-    clash, but cannot identify a row; unless it is over `prefixes` alone: where those differ, the
-    whole values do. A `deferrable` one cannot arbitrate an upsert."""
+    """A unique key. `plain` is False for a key over expressions, prefixes or a part of the rows: it
+    can clash but identifies no row, unless it is over `prefixes` only: rows that differ there
+    differ in the whole values. A `deferrable` key cannot arbitrate an upsert."""
 
     name: str
     columns: tuple[str, ...]
@@ -59,13 +59,13 @@ class UniqueKey:
 
     @property
     def identifies(self) -> bool:
-        """Whether no two rows have the same values in all of its columns, if all are NOT NULL."""
+        """Returns whether the key's columns, if all are NOT NULL, identify a row."""
         return self.plain or self.prefixes
 
 
 @dataclass(frozen=True, slots=True)
 class TargetTable:
-    """`strict_foreign_keys` are those that can be neither deferred nor switched off in this
+    """A table of the target. `strict_foreign_keys` can be neither deferred nor switched off in this
     session, each as (name, the ALTER that helps); `triggers` names the row triggers."""
 
     schema: str | None
@@ -78,7 +78,7 @@ class TargetTable:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A foreign key: its own columns, and the parent's in the target."""
+    """A foreign key: its own columns, and the parent's columns in the target."""
 
     name: str
     columns: tuple[str, ...]
@@ -88,7 +88,7 @@ class Reference:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """All but its name."""
+        """Everything but its name."""
         return self.columns, self.schema, self.table, self.parent_columns
 
 
@@ -103,7 +103,7 @@ class KeyOfTable:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceChanges:
-    """Changes to the foreign keys of a table; those that stay or go are as in the target."""
+    """Changes to a table's foreign keys; those in `staying` and `dropped` are as in the target."""
 
     staying: tuple[Reference, ...] = ()
     dropped: tuple[Reference, ...] = ()
@@ -112,15 +112,14 @@ class ReferenceChanges:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """`relation` is the target's table, quoted and qualified; `columns` the quoted target column
-    per source column, `codecs` beside it the name of its conversion ("skip" if the target
-    generates the column itself); `elements` beside it the labels of ENUM and SET if the
+    """The way rows go into one target table. `relation` is the table, quoted and qualified. Per
+    source column, `columns` has the quoted target column, `codecs` the name of its conversion
+    ("skip" if the target generates the column), and `elements` the labels of ENUM and SET if the
     conversion needs them. `upsert`: the table has no unique key besides the fold key. Without a
-    `key` nothing identifies a row: equal rows are counted instead. `exact`: the target may take two
-    keys for one that upstream holds apart, so that keys are compared byte by byte as well, and no
-    row takes another's place. If the table is shared with
-    others (`[tables.merge]`), `shard` is what the last column of `source` and of `key` holds in
-    every row; no message has it."""
+    `key`, nothing identifies a row: equal rows are counted instead. `exact`: the target may merge
+    two keys that the upstream distinguishes, so keys are also compared byte by byte, and no row
+    replaces another. `shard`, in a table shared with others (`[tables.merge]`), is the value of the
+    last column of `source` and `key` in every row; no message has it."""
 
     dialect: str
     schema: str
@@ -137,7 +136,7 @@ class Layout:
 
     @property
     def sent(self) -> "Layout":
-        """Of the columns that rows come with: without the shard's."""
+        """The layout of the columns that rows arrive with: without the shard's column."""
         if self.shard is None:
             return self
         return replace(
@@ -157,7 +156,7 @@ class Layout:
 
     @property
     def replaces(self) -> bool:
-        """Whether the key of a row that is present is deleted before the row is inserted."""
+        """Returns whether the key of a present row is deleted before the row is inserted."""
         return bool(self.key) and not self.upsert
 
     def key_positions(self) -> tuple[int, ...]:

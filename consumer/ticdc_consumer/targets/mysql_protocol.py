@@ -1,5 +1,5 @@
-"""What the upstream TiDB and the targets of MySQL's family share: sessions, the meaning of errors,
-quoting, and columns in comparable form. Outside `targets` this is the only door to it."""
+"""The code that the upstream TiDB and targets of the MySQL family share: sessions, the meaning of
+errors, quoting, comparable columns. Modules outside `targets` use it only through this one."""
 
 from ticdc_consumer.targets.mysql.errors import lost, number, translate
 from ticdc_consumer.targets.mysql.quoting import string_literal

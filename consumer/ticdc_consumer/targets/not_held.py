@@ -1,8 +1,8 @@
 """Keys and rows that the target cannot hold, such as a text with a NUL character in PostgreSQL.
 
 Whether that matters is known only when a cut's facts are folded: a row that was deleted again needs
-no place, and the absence of such a key is true already. So each has a payload of its own, which
-says why, and goes through the fold as all others do; only a row that is left is refused.
+no place, and such a key is absent from the target anyway. So each gets a payload of its own, which
+states the reason and is folded like all others; only a row that remains is refused.
 """
 
 from collections.abc import Sequence
@@ -16,13 +16,13 @@ from ticdc_consumer.errors import NotHeld
 from ticdc_consumer.targets.layout import Encode, Layout
 
 _MARK = b"\xffticdc cannot hold "
-"""The byte FF begins no other payload: they are UTF-8."""
+"""The byte FF begins no other payload: these are UTF-8."""
 
 
 @cache
 def marking(encode: Encode) -> Encode:
-    """`encode`, with such a payload where it raises `NotHeld`. They are equal if and only if the
-    values are."""
+    """Wraps `encode`: returns such a payload where it raises `NotHeld`. Two of these payloads are
+    equal if and only if the values are."""
 
     def encoded(layout: Layout, arrays: Sequence[pa.Array]) -> pa.Array:
         try:
@@ -47,7 +47,7 @@ def _payload(reason: str, arrays: Sequence[pa.Array]) -> bytes:
 
 
 def holdable(payloads: pa.BinaryArray) -> pa.BinaryArray:
-    """Those that the target can hold."""
+    """Keeps the payloads that the target can hold."""
     others = pc.starts_with(payloads, _MARK)
     return payloads.filter(pc.invert(others)) if others.true_count else payloads
 
@@ -57,7 +57,7 @@ def is_holdable(payloads: pa.BinaryArray) -> pa.BooleanArray:
 
 
 def require_holdable(payloads: pa.BinaryArray) -> None:
-    """Raises `NotHeld` with the reason of the first that is not."""
+    """Raises `NotHeld` with the reason of the first payload that cannot be held."""
     first = pc.index(pc.starts_with(payloads, _MARK), pa.scalar(True)).as_py()
     if first != -1:
         raise NotHeld(orjson.loads(payloads[first].as_py()[len(_MARK) :])[0])

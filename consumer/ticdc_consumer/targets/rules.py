@@ -1,5 +1,4 @@
-"""The names by which settings choose how a target is written. What they mean is decided by each
-target."""
+"""Names by which settings choose how a target is written. Each target decides what they mean."""
 
 from typing import Literal
 
@@ -10,8 +9,8 @@ LITERAL_DEFAULTS = "literal-defaults"
 SAME_COLLATIONS = "same-collations"
 VECTOR_AS_TEXT = "vector-as-text"
 ZERO_DATE_AS_NULL = "zero-date-as-null"
-"""PostgreSQL: zero and partial dates, and days that their month does not have, are written as NULL
-into nullable columns outside the key. Without this rule they are refused."""
+"""PostgreSQL: zero and partial dates, and days that their month lacks, are written as NULL into
+nullable columns outside the key. Without this rule they are refused."""
 
 LOSSY_RULES = frozenset(
     {CALENDAR_DATES, LITERAL_DEFAULTS, SAME_COLLATIONS, VECTOR_AS_TEXT, ZERO_DATE_AS_NULL}

@@ -1,8 +1,8 @@
-"""Staging tables: where the rows of a large cut wait for the transaction that publishes them.
+"""Staging tables: they hold the rows of a large cut until a transaction publishes them.
 
-A task writes them over a session of its own and commits; nothing there is part of the promise. The
-driver publishes those tables alone that the facts name which Spark gave it: what a repeated,
-speculative or forgotten task leaves has another name, and the next start drops it.
+A task writes them over its own session and commits; nothing there is part of the promise. The
+driver publishes only tables named in the facts that Spark returned: a table of a repeated,
+speculative or forgotten task has another name, and the next start drops it.
 """
 
 import hashlib
@@ -18,12 +18,12 @@ if TYPE_CHECKING:  # which Spark's tasks need not wait for
     from ticdc_consumer.targets.target import Target
 
 STAGING_TABLE: Final = "ticdc_stage_"
-"""What their names begin with."""
+"""The prefix of their names."""
 
 
 @dataclass(frozen=True, slots=True)
 class StagingJob:
-    """What a task needs to write staging tables. `url` is the target's, with its password."""
+    """The input of a task that writes staging tables. `url` is the target's, with its password."""
 
     url: str = field(repr=False)
     changefeed: str
@@ -33,12 +33,12 @@ class StagingJob:
 
 
 def prefix(changefeed: str) -> str:
-    """What the names of a changefeed's staging tables begin with, and no other changefeed's."""
+    """The prefix of the staging tables of one changefeed, which no other changefeed shares."""
     return f"{STAGING_TABLE}{hashlib.sha256(changefeed.encode()).hexdigest()[:12]}_"
 
 
 class Unneeded:
-    """The staging tables that nothing will be published from any more. Any thread may add."""
+    """Staging tables from which nothing more will be published. Any thread may add names."""
 
     def __init__(self) -> None:
         self._names: deque[str] = deque()
@@ -47,15 +47,15 @@ class Unneeded:
         self._names.extend(names)
 
     def drop(self, target: "Target") -> None:
-        """Drops them. A table that the target does not drop now is left for the next start."""
+        """Drops the tables. One that the target does not drop now is left for the next start."""
         names = [self._names.popleft() for _ in range(len(self._names))]
         with suppress(Retry):
             target.drop_staging(names)
 
 
 def drop_left(target: "Target", changefeed: str) -> None:
-    """Drops what an earlier consumer of the changefeed left. A task of its may be at work on one:
-    it can publish nothing, and its table goes with the start after this one."""
+    """Drops the tables of an earlier consumer of the changefeed. One of its tasks may still write
+    to a table: it can publish nothing, and the start after this one drops that table."""
     if target.has_staging:
         with suppress(Retry):
             target.drop_staging(target.staging_tables(prefix(changefeed)))

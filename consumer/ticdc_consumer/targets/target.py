@@ -1,4 +1,4 @@
-"""What the consumer asks of a database: one connection, on the driver."""
+"""The interface of a database as the consumer uses it: one connection, on the driver."""
 
 import time
 from abc import ABC, abstractmethod
@@ -38,79 +38,78 @@ Query = Callable[..., list[tuple[Any, ...]]]
 """`Target.query`: (statement, *parameters) -> rows."""
 
 _PLAIN = {"no_parameters": True}
-"""Without parameters a `%` in a statement is only that."""
+"""Without parameters, a `%` in a statement is literal."""
 
 OF_TRANSACTIONS = frozenset(
     {"BEGIN", "START", "COMMIT", "ROLLBACK", "END", "ABORT", "SAVEPOINT", "RELEASE", "PREPARE"}
 )
-"""How statements begin that begin or end a transaction, or a part of one."""
+"""The first words of statements that begin or end a transaction or a part of one."""
 
 
 class Target(ABC):
     """One session of a target database; it lives as long as the consumer that opened it.
 
     SQLAlchemy's connection is in driver autocommit: `transaction` sends BEGIN and COMMIT itself.
-    Every error of a database leaves here as one of ours, by `translate`.
+    `translate` turns every error of a database into one of ours before it leaves this class.
     """
 
     dialect: ClassVar[str]
-    """The name in `DATABASES`."""
+    """The target's name in `DATABASES`."""
     sqlglot_dialect: ClassVar[str]
     transactional_ddl: ClassVar[bool]
-    """Whether DDL is part of a transaction, else it commits by itself."""
+    """True if DDL is part of a transaction; else it commits by itself."""
     create_view: ClassVar[str] = "CREATE VIEW"
-    """How the statement begins that creates a view, for which a reader needs the rights that its
-    query needs."""
+    """The first words of a CREATE VIEW for which a reader needs the rights that the query needs."""
     replaces_views: ClassVar[bool] = False
-    """Whether `create_view` replaces a view of the same name."""
+    """True if `create_view` replaces a view of the same name."""
     drop_temporary: ClassVar[str] = "DROP TABLE"
-    """How the statement begins that drops a temporary table."""
+    """The first words of the statement that drops a temporary table."""
     keeps_temporary: ClassVar[bool] = False
-    """Whether a temporary table is still there after the transaction that made it rolled back."""
+    """True if a temporary table survives the rollback of the transaction that created it."""
     savepoints: ClassVar[bool] = True
-    """Whether a part of a transaction can be taken back. Else no DDL runs in its cut's transaction,
-    but in one of its own after it."""
+    """True if a part of a transaction can be rolled back. Else DDL runs in its own transaction,
+    after that of its cut."""
     has_staging: ClassVar[bool] = False
-    """Whether its bulk path is a `StagingBulk`."""
+    """True if the bulk path is a `StagingBulk`."""
     several_writers: ClassVar[bool] = True
-    """Whether sessions can write at the same time."""
+    """True if several sessions can write at the same time."""
     begin_statement: ClassVar[str] = "BEGIN"
     before_ddl: ClassVar[str] = ""
     """A statement that must run between the rows and the DDL of one transaction."""
     back_to_own: ClassVar[str] = ""
-    """What follows SQL that is not the consumer's, which may have set anything for its session: it
-    keeps what that SQL did, and lets the consumer's tables be found again."""
+    """Statements to run after SQL of others, which may have changed any setting of its session:
+    they keep the results of that SQL and make the consumer's tables visible again."""
     unsigned_bigint_is_text: ClassVar[bool] = False
-    """Whether new columns hold an unsigned BIGINT as text, which compares by its digits."""
+    """True if new columns hold an unsigned BIGINT as text, which compares by its digits."""
     query_words: ClassVar[QueryWords | None] = None
-    """What views' queries are written in, beyond what every database reads alike."""
+    """The dialect of views' queries, beyond the SQL that every database reads alike."""
     has_zero_dates: ClassVar[bool] = True
-    """Whether columns of dates hold zero and partial dates."""
+    """True if columns of dates hold zero and partial dates."""
     timestamp_zone: ClassVar[str] = ""
-    """What the literal of a TIMESTAMP in UTC ends with."""
+    """The suffix of a TIMESTAMP literal in UTC."""
 
     clock: ClassVar[str] = ""
-    """The expression of the seconds since 1970 by the server's clock."""
+    """The SQL expression for the seconds since 1970 by the server's clock."""
     alters_as_mysql: ClassVar[bool] = True
-    """Of the MySQL family: whether ALTER TABLE and CREATE TABLE take all that MySQL's take."""
+    """True if ALTER TABLE and CREATE TABLE accept all that MySQL's do; for the MySQL family."""
 
     connection: sa.Connection
     _bulk: Bulk | None = None
     asked_at: float | None = None
-    """When what the database has not answered yet was asked of it, by `time.monotonic`."""
+    """The start of the oldest unanswered request, by `time.monotonic`, in seconds; else None."""
 
     def __init__(self, engine: sa.Engine) -> None:
         self.engine = engine
         self.undone = 0
-        """How often something that was written may not be in the database: transactions that were
-        rolled back, commits of unknown outcome, new sessions. What is remembered of the database
-        is right only while this stays the same."""
+        """Counts events after which a write may be missing from the database: rolled back
+        transactions, commits of unknown outcome, new sessions. Cached knowledge of the database is
+        valid only while this stays the same."""
         self._open()
 
     @classmethod
     @abstractmethod
     def open(cls, url: sa.URL) -> "Target":
-        """Connects and sets the session up. Raises `Unavailable` without the password in it."""
+        """Connects and sets up the session. Raises `Unavailable` without the password in it."""
 
     def _open(self) -> None:
         self.connection = self._connect()
@@ -118,7 +117,7 @@ class Target(ABC):
 
     @abstractmethod
     def _connect(self) -> sa.Connection:
-        """A new session: strict modes, UTC, foreign keys off or deferred, autocommit."""
+        """Opens a new session: strict modes, UTC, foreign keys off or deferred, autocommit."""
 
     @property
     def bulk(self) -> Bulk:
@@ -129,20 +128,20 @@ class Target(ABC):
 
     @abstractmethod
     def _new_bulk(self) -> Bulk:
-        """The bulk path of the session that `_connect` opened. It is made, and imported, when it is
-        first needed: a command without rows need not wait for Arrow."""
+        """Creates and imports the bulk path of the session that `_connect` opened, when it is first
+        needed: a command without rows should not wait for Arrow."""
 
     def mark_writes(self, source: int) -> None:
-        """Has a changefeed in BDR mode know what this session, and each after a `reconnect`, writes
-        as replicated from cluster `source`, and not send it. Raises `Usage` where there is no such
-        thing."""
+        """Marks the writes of this session, and of each after a `reconnect`, as replicated from
+        cluster `source`, so that a changefeed in BDR mode does not send them. Raises `Usage` if the
+        target cannot."""
         raise Usage(
             "[target] write_source is for a target that is TiDB, and this is "
             f"{self.dialect}: leave it out"
         )
 
     def reconnect(self) -> None:
-        """Leaves a broken session behind and opens another. Session locks are lost with it."""
+        """Drops a broken session and opens another. Session locks are lost with the old one."""
         self.undone += 1
         self.close()
         self._open()
@@ -155,7 +154,7 @@ class Target(ABC):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing. Raises `UnknownCommit` if the connection is lost at COMMIT."""
+        """Commits all or nothing. Raises `UnknownCommit` if the connection is lost at COMMIT."""
         with self.errors():
             self.execute(self.begin_statement)
         try:
@@ -197,7 +196,7 @@ class Target(ABC):
 
     @contextmanager
     def errors(self, layout: Layout | None = None) -> Iterator[None]:
-        """Turns what the database raises inside into our errors, naming the layout's table."""
+        """Translates database errors raised inside into ours, naming the layout's table."""
         try:
             yield
         except TicdcError:
@@ -209,28 +208,28 @@ class Target(ABC):
             raise translated from error
 
     def execute(self, statement: str, parameters: Any = ()) -> sa.CursorResult[Any]:
-        """One statement as the driver takes it; nothing in it is changed or logged."""
+        """Executes one statement as the driver takes it, neither changed nor logged."""
         with self._asking():
             return self.connection.exec_driver_sql(statement, parameters, _PLAIN)
 
     def run_ddl(self, statement: str) -> None:
-        """One statement that this target's `create_table` or `alter_table` gave."""
+        """Executes one statement that this target's `create_table` or `alter_table` returned."""
         self.execute(statement).close()
 
     def query(self, statement: str, *parameters: Any) -> list[tuple[Any, ...]]:
-        """All rows of a statement."""
+        """Returns all rows of a statement."""
         return [tuple(row) for row in self.execute(statement, parameters).all()]
 
     def seconds(self) -> float:
-        """The server's clock, in seconds since 1970; this machine's where it has none."""
+        """The server's clock, or this machine's if it has none, in seconds since 1970."""
         if not self.clock:
             return time.time()
         with self.errors():
             return float(self.query(f"SELECT {self.clock}")[0][0])
 
     def put(self, table: sa.Table, rows: Sequence[tuple[object, ...]]) -> None:
-        """Writes rows into a table of the consumer's own, in place of those with the same primary
-        key: one statement. Their values are as the driver takes them, in the order of columns."""
+        """Writes rows into one of the consumer's own tables, replacing rows of the same primary
+        key, in one statement. Values are as the driver takes them, in the order of the columns."""
         mark = "?" if self.engine.dialect.paramstyle == "qmark" else "%s"
         row = f"({', '.join([mark] * len(table.columns))})"
         into, replacing = self.put_words(table)
@@ -238,7 +237,7 @@ class Target(ABC):
         self.execute(f"{into} VALUES {values} {replacing}", tuple(chain(*rows))).close()
 
     def put_words(self, table: sa.Table) -> tuple[str, str]:
-        """The text before and after the rows of `put`."""
+        """Returns the text before and after the rows of `put`."""
         names, keys, others = self._columns_of(table)
         sets = ", ".join(f"{name} = EXCLUDED.{name}" for name in others)
         return (
@@ -247,7 +246,7 @@ class Target(ABC):
         )
 
     def _columns_of(self, table: sa.Table) -> tuple[list[str], list[str], list[str]]:
-        """The quoted names of all columns, those of the primary key, and those of the others."""
+        """The quoted names of all columns, of the primary key's, and of the others."""
         quoted = {column.name: self.quote(None, column.name) for column in table.columns}
         keys = [column.name for column in table.primary_key]
         others = [quote for name, quote in quoted.items() if name not in keys]
@@ -255,42 +254,42 @@ class Target(ABC):
 
     @abstractmethod
     def translate(self, error: Exception, layout: Layout | None = None) -> Exception:
-        """`Retry` (deadlock, serialization, busy, lock wait, lost connection), `Stop` (a unique
-        key in the way, a value that does not fit: names table, constraint or column, key),
-        `Unavailable` (cannot connect, no privilege); the error itself if it is not the
+        """Returns `Retry` (deadlock, serialization, busy, lock wait, lost connection), `Stop` (a
+        unique key in the way, a value that does not fit: names table, constraint or column, key),
+        `Unavailable` (cannot connect, no privilege), or the error itself if it is not the
         database's."""
 
     @abstractmethod
     def lost(self, error: Exception) -> bool:
-        """Whether the error means that the session is gone."""
+        """Returns whether the error means that the session is gone."""
 
     # The session's identity, for the fence.
 
     @abstractmethod
     def session_id(self) -> str:
-        """What `end_session` on another connection takes to end this one; "" if none can."""
+        """The identity that `end_session` takes on another connection; "" if none can end it."""
 
     @abstractmethod
     def end_session(self, session_id: str) -> None:
-        """Ends another session of this server, and returns when it is gone."""
+        """Ends another session of this server; returns when it is gone."""
 
     def has_session(self, session_id: str) -> bool:
-        """Whether another session of this server is still there; also if that is not known."""
+        """Returns whether another session of this server exists; True also if that is unknown."""
         return True
 
     def leaseholder(self, changefeed: str, sessions: Sequence[str]) -> str:
         """The session that holds, or waits for, the right to write for a changefeed: one of
-        `sessions`, which its consumer had, if it is still there, or one that the database shows;
-        "" if none is known."""
+        `sessions` (its consumer's known sessions) that still exists, or one that the database
+        shows; "" if none is known."""
         return next((session for session in sessions if self.has_session(session)), "")
 
     def waiting(self, changefeed: str) -> str:
-        """A session of the changefeed's that waits for a lock, where the database shows that by the
-        sessions' names; "" if none does."""
+        """A session of the changefeed that waits for a lock, if the database shows it by session
+        names; "" if there is none."""
         return ""
 
     def alive(self) -> bool:
-        """Whether the session still answers."""
+        """Returns whether the session still answers."""
         try:
             self.execute("SELECT 1").close()
         except sa.exc.SQLAlchemyError:
@@ -303,44 +302,44 @@ class Target(ABC):
     ) -> T:
         """Runs `work`, which begins with the locking read of the checkpoint, in one transaction.
 
-        Ends whoever keeps it waiting for longer than `patience` seconds. `owner` reads the stored
-        session without waiting, and raises `Fenced` if the one in the way is newer.
+        Ends any session that blocks it for more than `patience` seconds. `owner` reads the stored
+        session without waiting, and raises `Fenced` if the blocking consumer is newer.
         """
 
     def locking_read(self, statement: sa.Select[Any]) -> sa.Select[Any]:
-        """The SELECT, such that other sessions cannot change its rows before this one commits."""
+        """Extends the SELECT so that other sessions cannot change its rows before the COMMIT."""
         return statement.with_for_update()
 
     def one_at_a_time(self) -> None:  # noqa: B027
-        """Inside `transaction`: makes other sessions that call this wait for its end. Only where
-        CREATE TABLE IF NOT EXISTS and INSERT fail if two sessions run them at once."""
+        """Inside `transaction`: makes other sessions that call this wait for its end. Needed only
+        if CREATE TABLE IF NOT EXISTS and INSERT fail when two sessions run them at once."""
 
     def idle_holder(self, seconds: float) -> str:
-        """The session that keeps `one_at_a_time` waiting and whose client has been idle for so long
-        inside its transaction, as after a COMMIT that never arrived; "" for one that is busy."""
+        """The session that blocks `one_at_a_time` and whose client has been idle for `seconds`
+        inside its transaction, as after a COMMIT that never arrived; "" if the session is busy."""
         return ""
 
     def limit_lock_waits(self, seconds: float) -> None:  # noqa: B027
-        """Has each DDL of this session fail that waits for a lock for longer. Only where DDL
-        commits by itself, and would else wait for days."""
+        """Makes each DDL of this session fail after a lock wait of `seconds`. Only for targets
+        whose DDL commits by itself and would else wait for days."""
 
     def blockers(self, session_id: str) -> list[Blocker]:
-        """The sessions that hold what that session waits for; none if it does not wait, or that is
-        not shown. Raises `Denied` where this user may not see it."""
+        """The sessions that hold locks which that session waits for; none if it does not wait, or
+        if the database does not show it. Raises `Denied` if this user may not see it."""
         return []
 
     def read_only(self) -> str:
-        """What keeps this user from writing anything, such as `super_read_only is on`; "" if
-        nothing does, or it is not shown."""
+        """The reason why this user cannot write anything, such as `super_read_only is on`; "" if
+        there is none, or it is not shown."""
         return ""
 
     def burdens(self, session_id: str, open_for: float, behind: int) -> list[str]:
-        """What keeps the database from cleaning up after that session: transactions that have been
-        open for so many seconds, replicas that are so many bytes behind."""
+        """Reasons why the database cannot clean up after that session: transactions open for more
+        than `open_for` seconds, replicas more than `behind` bytes behind."""
         return []
 
     def may_create_tables(self) -> bool | None:
-        """Whether this user may create the consumer's tables; None if the catalog does not say."""
+        """Returns whether this user may create the consumer's tables; None if unknown."""
         return True
 
     def grant_to_create(self) -> str:
@@ -348,36 +347,35 @@ class Target(ABC):
         return ""
 
     def require_lasting(self, tables: Sequence[TargetName]) -> None:  # noqa: B027
-        """Raises `Stop`, with what helps, if one of these tables, as far as they exist, would not
-        keep what was committed, or keep what was rolled back; without a schema it is the session's
-        own."""
+        """Raises `Stop`, with a remedy, if one of these tables exists and would lose what was
+        committed or keep what was rolled back. A table without a schema is in the session's own."""
 
     # The catalog.
 
     @abstractmethod
     def locate(self, schema: str, table: str) -> tuple[str | None, str]:
-        """The name in this target of an upstream (already routed) table."""
+        """Returns the name in this target of an upstream table (after routing)."""
 
     def comparable(self, name: TargetName) -> TargetName:
-        """The same for two names if and only if they are one table's here."""
+        """Normalizes a name: the results are equal if and only if the names denote one table."""
         return name
 
     def named(self, column: sa.ColumnElement[str], tables: Sequence[str]) -> sa.ColumnElement[bool]:
-        """Whether `column`, of a table of the consumer's own, holds the name of one of these
-        tables, or, in another case, one that is the same here."""
+        """The condition that `column`, of one of the consumer's own tables, holds the name of one
+        of these tables, or one in another case that denotes the same table here."""
         return column.in_(tables)
 
     @abstractmethod
     def quote(self, schema: str | None, table: str) -> str:
-        """The qualified, quoted name. Raises `Stop` for a name that the target cannot hold."""
+        """Returns the qualified, quoted name. Raises `Stop` if the target cannot hold it."""
 
     @abstractmethod
     def describe(self, schema: str | None, table: str) -> TargetTable | None:
-        """The table from the catalog, None if there is none."""
+        """Reads the table from the catalog; None if it does not exist."""
 
     def tables_of(self, schema: str | None) -> list[str]:
-        """The names of the schema's tables, without views and partitions; none of a schema that is
-        not there."""
+        """The names of the schema's tables, without views and partitions; empty for a schema that
+        does not exist."""
         with self.errors():
             catalog = sa.inspect(self.connection)
             if schema is not None and not catalog.has_schema(schema):
@@ -385,7 +383,7 @@ class Target(ABC):
             return catalog.get_table_names(schema)
 
     def columns_of_view(self, schema: str | None, view: str) -> tuple[str, ...]:
-        """None of a view that cannot be read, as its tables are gone."""
+        """The view's columns; empty if the view cannot be read because its tables are gone."""
         with self.errors():
             catalog = sa.inspect(self.connection)
             try:
@@ -397,19 +395,19 @@ class Target(ABC):
 
     @abstractmethod
     def references(self, schema: str | None, table: str) -> tuple[Reference, ...]:
-        """The table's foreign keys, from the catalog."""
+        """Reads the table's foreign keys from the catalog."""
 
     def has_rows(self, schema: str | None, table: str) -> bool:
         with self.errors():
             return bool(self.query(f"SELECT 1 FROM {self.quote(schema, table)} LIMIT 1"))  # noqa: S608
 
     def in_mysql_words(self, definition: str) -> str:
-        """A CREATE TABLE that the server shows, in MySQL's words."""
+        """Translates a CREATE TABLE that the server shows to MySQL's syntax."""
         return definition
 
     @abstractmethod
     def type_rules(self, rules: frozenset[str]) -> TypeRules:
-        """How columns are mapped, under the rules that the user switched on."""
+        """The rules for mapping columns, including those that the user switched on."""
 
     def layout(
         self,
@@ -420,24 +418,24 @@ class Target(ABC):
         rules: frozenset[str],
         keys_only: bool = False,
     ) -> Layout:
-        """How rows of `source` (columns as they come) go into `target`.
+        """Builds the layout by which rows of `source` (columns as they come) go into `target`.
 
-        With `keys_only` nothing but deletes is to come, and `source` holds just the key: columns
-        that it lacks do not matter. `definition` is the upstream's CREATE TABLE, if the stream had
-        it: it has labels and collations. An empty `key` is that of a table without any.
+        With `keys_only`, only deletes will come and `source` holds just the key: columns that it
+        lacks do not matter. `definition` is the upstream's CREATE TABLE, if the stream had it: it
+        has labels and collations. An empty `key` means a table without any key.
 
         Raises `Stop`, naming table and column, for a source column that the target lacks, a NOT
         NULL target column without default that the source lacks, a type that cannot hold every
-        value of the source type, a fold key that is not a NOT NULL unique key of the target, a
+        value of the source type, a fold key that is not a NOT NULL unique key of the target, and a
         unique key whose collation is coarser than upstream's.
         """
         relation = self.quote(target.schema, target.name)
         return fit(self.type_rules(rules), relation, source, key, target, definition, keys_only)
 
-    # What is done to rows, see `Bulk`.
+    # Writes of rows, see `Bulk`.
 
     def delete(self, layout: Layout, keys: "pa.BinaryArray") -> int:
-        """There is no row of a key that the target cannot hold."""
+        """Deletes the rows of these keys. A key that the target cannot hold has no row."""
         keys = _holdable(keys)
         if not len(keys):
             return 0
@@ -476,7 +474,7 @@ class Target(ABC):
             self._staging().stage(layout, self.quote(None, name), rows)
 
     def trim(self, layout: Layout, name: str, keys: "pa.BinaryArray") -> int:
-        """Deletes a staging table's rows of these keys; returns how many others it has."""
+        """Deletes a staging table's rows of these keys; returns how many rows remain."""
         stage = self.quote(None, name)
         with self.errors(layout):
             if len(keys):
@@ -484,12 +482,12 @@ class Target(ABC):
             return int(self.query(f"SELECT count(*) FROM {stage}")[0][0])  # noqa: S608
 
     def publish(self, layout: Layout, name: str, on_drift: OnDrift) -> int:
-        """`insert` of all rows of a staging table."""
+        """Inserts all rows of a staging table, as `insert` does."""
         with self.errors(layout), self._asking():
             return self._staging().publish(layout, self.quote(None, name), on_drift)
 
     def staging_tables(self, prefix: str) -> list[str]:
-        """Those whose names begin so."""
+        """The names of staging tables with this prefix."""
         with self.errors():
             names = sa.inspect(self.connection).get_table_names()
         return [name for name in names if name.startswith(prefix)]
@@ -504,48 +502,48 @@ class Target(ABC):
         assert isinstance(self.bulk, StagingBulk)
         return self.bulk
 
-    # What DDL needs to know.
+    # Facts that DDL needs.
 
     @abstractmethod
     def column_types(self, table: Table) -> dict[str, str]:
-        """The types of the columns that `create_table` creates; where DDL is transactional, as
+        """The types of the columns that `create_table` creates; if DDL is transactional, as
         `describe` returns them."""
 
     def temporary_schema(self, schema: str | None) -> str | None:
-        """The schema of temporary tables that replace one of `schema`."""
+        """The schema of temporary tables that replace a table of `schema`."""
         return schema
 
     def copy_to_temporary(self, name: str, columns: str, source: str, where: str) -> list[str]:
-        """A temporary table with these columns and rows of another; all names are quoted."""
+        """Copies columns and rows of a table to a temporary one; all names are quoted."""
         return [f"CREATE TEMPORARY TABLE {name} AS SELECT {columns} FROM {source}{where}"]  # noqa: S608
 
     def is_complete(self, statement: str) -> bool:
-        """Whether the statement ends here, at a `;` that is not part of it."""
+        """Returns whether the statement ends here, at a `;` that is not part of it."""
         return True
 
     def wait_for_ddl(  # noqa: B027
         self, tables: Sequence[TargetName], schemas: Sequence[str] = ()
     ) -> None:
-        """Returns when no other session runs a DDL of these tables or views, or in these schemas.
-        Only where DDL is not transactional: the server goes on with it after its client is gone."""
+        """Waits until no other session runs a DDL of these tables or views, or in these schemas.
+        Only without transactional DDL, which the server continues after its client is gone."""
 
     def evidence(self, table: TargetName) -> tuple[str, ...]:
-        """Queries that have the same results for a table under another name, and others for most
-        other tables. Only where DDL is not transactional."""
+        """Queries that give the same results for a table under another name, and other results for
+        most other tables. Only for targets without transactional DDL."""
         return ()
 
     def comparable_text(self, name: str) -> str:
-        """The expression that compares a quoted text column of the consumer's own by its bytes,
-        spaces at the end aside."""
+        """The expression that compares a quoted text column of the consumer's own tables by its
+        bytes, trailing spaces aside."""
         return name
 
     def sorts_below_space(self, name: str) -> str | None:
         """The condition that a quoted text column holds characters that sort below the space, if
-        `comparable_text` does not compare those as a padded text."""
+        `comparable_text` does not compare them like a padded text."""
         return None
 
     def writer_of(self) -> WriterOf | None:
-        """Writes the expressions of virtual columns; None if none is computed here."""
+        """Returns the writer of virtual columns' expressions; None if none is computed here."""
         return None
 
     # DDL, as text of this dialect.
@@ -585,23 +583,23 @@ class Target(ABC):
         evolved: Evolved,
         references: ReferenceChanges,
     ) -> Alteration:
-        """What turns the table as it was before into that after. Where DDL is not transactional,
-        nothing if it is done already. Raises `Stop` for what cannot be done exactly."""
+        """Builds the statements that alter the table; none, without transactional DDL, if it is
+        done already. Raises `Stop` for a change that cannot be done exactly."""
 
-    # A table that is filled beside the one in use, and takes its place. Only a target that can has
-    # these three.
+    # A table that is filled next to the one in use and then replaces it. Only targets that can do
+    # this have these three.
 
     def copy_structure(self, table: TargetName, copy: TargetName, key: Sequence[str]) -> list[str]:
-        """Creates `copy` with the columns and keys of `table`, of which the quoted `key` is one;
-        nothing if it is there. Raises `Stop`."""
+        """Creates `copy` with the columns and keys of `table`, among them the quoted `key`; does
+        nothing if `copy` exists. Raises `Stop`."""
         raise Stop(f"{self.dialect}: this target cannot load a table next to the one in use")
 
     def hindrances(self, table: TargetName) -> list[str]:
-        """What another table of this name would not have: triggers, views, ...; foreign keys,
-        unless `copy_keys` and `return_keys` keep them."""
+        """Objects that a replacement table of this name would lack: triggers, views, ...; foreign
+        keys, unless `copy_keys` and `return_keys` keep them."""
         return []
 
-    # Only where DDL commits by itself.
+    # Only for targets whose DDL commits by itself.
 
     def keys_of(self, table: TargetName) -> list[KeyOfTable]:
         return []
@@ -609,35 +607,35 @@ class Target(ABC):
     def copy_keys(
         self, table: TargetName, copy: TargetName, renamed: Mapping[str, str]
     ) -> list[str]:
-        """Gives `copy` the foreign keys of `table`. `renamed` has the names of its columns that
-        differ, by the table's in lower case."""
+        """Gives `copy` the foreign keys of `table`. `renamed` maps the table's column names, in
+        lower case, to the copy's where they differ."""
         return []
 
     def return_keys(
         self, aside: TargetName, table: TargetName, renamed: Mapping[str, str]
     ) -> list[str]:
-        """Makes other tables' foreign keys to `aside` those to `table`. `renamed` has the names of
-        its columns that differ, by those of `aside` in lower case."""
+        """Redirects other tables' foreign keys from `aside` to `table`. `renamed` maps the column
+        names of `aside`, in lower case, to the table's where they differ."""
         return []
 
     def replace_tables(self, moves: Sequence[tuple[TargetName, TargetName]]) -> Iterable[str]:
-        """Puts each copy, the second, in the place of its table. Where DDL is not transactional,
-        one statement does it for all, what is done already is left out, and each statement is run
-        before the next is asked for. Raises `Stop`."""
+        """Replaces each table by its copy, the second of a pair. Without transactional DDL, one
+        statement does it for all, finished steps are skipped, and each statement runs before the
+        next is requested. Raises `Stop`."""
         raise Stop(f"{self.dialect}: this target cannot replace one table by another")
 
     def has_replaced(self, copy: TargetName) -> bool:
-        """Returns whether `replace_tables` has put the copy in the place of its table, and has
-        more to do. Never where DDL is transactional."""
+        """Returns whether `replace_tables` has replaced the table by its copy and has more to do.
+        Never true for a target with transactional DDL."""
         return False
 
     @abstractmethod
     def rename_table(self, old: TargetName, new: TargetName, definition: Table | None) -> list[str]:
-        """`definition` is the upstream's, if it is known."""
+        """Renames a table; `definition` is the upstream's, if it is known."""
 
 
 def original(error: BaseException) -> BaseException:
-    """The driver's error, without SQLAlchemy's wrapping."""
+    """Returns the driver's error, without SQLAlchemy's wrapping."""
     if isinstance(error, sa.exc.DBAPIError) and error.orig is not None:
         return error.orig
     return error

@@ -1,4 +1,4 @@
-"""Tells of a database that does not answer: a lock or a full disk may hold it for ever."""
+"""A warning for a database that does not answer: a lock or a full disk may block it forever."""
 
 import logging
 import time
@@ -13,14 +13,14 @@ from ticdc_consumer.targets.target import Target
 logger = logging.getLogger(__name__)
 
 WARNING_INTERVAL = 30.0
-"""Seconds without an answer until a warning, and until the next one."""
+"""Seconds without an answer before a warning, and between warnings."""
 PAUSE = 1.0
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 
 
 @contextmanager
 def watched(target: Target) -> Iterator[None]:
-    """Inside, a thread warns while one statement, or one chunk of rows, is not answered."""
+    """Runs a thread that warns while one statement, or one chunk of rows, is not answered."""
     ended = Event()
     thread = Thread(target=_watch, args=(target, ended), name="ticdc-target", daemon=True)
     thread.start()

@@ -36,8 +36,8 @@ class TableAsOf:
 
 @contextmanager
 def table_as_of(options: Settings, name: TableName, snapshot_ts: int) -> Iterator[TableAsOf]:
-    """The table, whose rows the upstream keeps until the end. Raises `Stop` for a snapshot that it
-    no longer has, or a table that it had not, and `UpstreamAway`."""
+    """Yields the table, whose rows the upstream keeps until the end. Raises `Stop` for a snapshot
+    that it no longer has, or a table that it did not have, and `UpstreamAway`."""
     url = upstream_url(options)
     origin = FromUpstream(url)
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""A table's rows in ranges of a key that TiDB reads in the order in which it stores the rows."""
+"""A table's rows in ranges of a key that TiDB reads in storage order."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -12,18 +12,18 @@ from ticdc_consumer.upstream.session import Record, UpstreamSession
 from ticdc_consumer.upstream.tables import quoted, relation
 
 ROWID = "_tidb_rowid"
-"""By it TiDB stores the rows of a table without a clustered primary key."""
+"""The key by which TiDB stores the rows of a table without a clustered primary key."""
 
 _ORDERED = INTEGERS | {"year", "decimal", "date", "datetime", "timestamp"}
 _ORDERED |= {"char", "varchar", "binary", "varbinary"}
-"""Types whose values compare with a parameter in the order of the key. Labels do not, which sort by
-their number and compare as texts."""
+"""Types whose values compare with a parameter in the order of the key. Labels do not: they sort by
+their number, but compare as texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """The rows whose `key` is above `after` and not above `upto`; without one of them the range has
-    no end there. Values are as TiDB prints them. A table without a usable key has one chunk, whose
+    """The rows whose `key` is above `after` and not above `upto`; without one of them the range is
+    open there. Values are as TiDB prints them. A table without a usable key has one chunk, whose
     `key` is empty. `rows` is their number."""
 
     key: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class Chunk:
         return " AND ".join(conditions) or "TRUE", parameters
 
     def to_json(self) -> dict[str, Any]:
-        """A form that JSON can hold; `from_json` restores it."""
+        """Returns a form that JSON can hold; `from_json` restores it."""
         bounds = {"after": self.after, "upto": self.upto}
         return {"key": self.key, "rows": self.rows} | {
             name: [_stored(value) for value in bound]
@@ -60,9 +60,9 @@ class Chunk:
 
 
 def chunks(session: UpstreamSession, table: Table, rows: int) -> Iterator[Chunk]:
-    """The whole table in chunks of `rows` rows, the last one of fewer, in the order of their key.
-    TiDB looks for each end among the keys after the last: it reads every key once, and sends one of
-    a chunk; the keys of the last chunk, which it counts, it reads twice."""
+    """Yields the whole table in chunks of `rows` rows, fewer in the last, in the order of their
+    key. TiDB finds each end among the keys after the last: it reads every key once, and sends one
+    per chunk; the keys of the last chunk, which it counts, it reads twice."""
     key = key_of(table)
     if not key:
         yield Chunk(rows=_counted(session, table, Chunk()))
@@ -92,8 +92,9 @@ def _counted(session: UpstreamSession, table: Table, chunk: Chunk) -> int:
 
 
 def key_of(table: Table) -> tuple[str, ...]:
-    """The columns that the chunks are ranges of: the first ones of a clustered primary key, as far
-    as they are whole and ordered, else `_tidb_rowid`. Empty if a clustered key begins otherwise."""
+    """The columns whose ranges are the chunks: the leading columns of a clustered primary key, as
+    far as they are whole and ordered, else `_tidb_rowid`. Empty if a clustered key begins
+    otherwise."""
     clustered = next((index for index in table.indexes if index.clustered), None)
     if clustered is None:
         return (ROWID,)
@@ -107,8 +108,8 @@ def key_of(table: Table) -> tuple[str, ...]:
 
 
 def source(table: Table) -> str:
-    """The table in FROM, such that TiDB reads ranges of `key_of` in order, whatever its statistics
-    are."""
+    """The table in FROM, written such that TiDB reads ranges of `key_of` in order, whatever its
+    statistics."""
     clustered = any(index.clustered for index in table.indexes)
     return f"{relation(table)} USE INDEX ({'PRIMARY' if clustered else ''})"
 
@@ -116,8 +117,8 @@ def source(table: Table) -> str:
 def _beside(
     table: Table, key: tuple[str, ...], operator: str, bound: Record
 ) -> tuple[str, list[object]]:
-    """The key compared with a bound, column by column: TiDB makes no range of a comparison of rows.
-    The first condition is the widest range that the key's first column leaves."""
+    """The comparison of the key with a bound, column by column: TiDB makes no range of a comparison
+    of rows. The first condition is the widest range that the key's first column leaves."""
     columns = {column.name: column for column in table.columns}
     values = [_parameter(columns.get(name), value) for name, value in zip(key, bound, strict=True)]
     names = [quoted(name) for name in key]
@@ -136,7 +137,8 @@ def _beside(
 
 
 def _parameter(column: Column | None, value: str | bytes | None) -> object:
-    """What is printed, as a parameter of its type: a number in quotes is compared as a double."""
+    """The printed value as a parameter of its type: TiDB compares a number in quotes as a
+    double."""
     assert value is not None  # no key holds NULL
     type_ = column.type.name if column is not None else "bigint"
     if type_ in INTEGERS or type_ == "year":

@@ -1,4 +1,4 @@
-"""Where the rows of a load come from: the upstream itself, or files that Dumpling wrote."""
+"""The origin of a load's rows: the upstream itself, or files that Dumpling wrote."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,12 +31,12 @@ from ticdc_consumer.upstream.snapshot import current_ts, pinned, require_kept
 from ticdc_consumer.upstream.tables import Defined, names, tables
 
 SAMPLE = 200
-"""Rows of a table by which the size of its rows is estimated."""
+"""Rows of a table from which its row size is estimated."""
 MOST_ROWS = 100_000
-"""Rows of a chunk, at most, however small they are."""
+"""Most rows of a chunk, however small they are."""
 
 StoredChunk = tuple[str, int]
-"""A chunk as JSON, and its rows: of a dump about how many."""
+"""A chunk as JSON, and its number of rows: for a dump approximate."""
 
 
 Cut = Callable[[Table, int], list[StoredChunk]]
@@ -44,7 +44,8 @@ Cut = Callable[[Table, int], list[StoredChunk]]
 
 
 class Contents(NamedTuple):
-    """The tables to load, the names of the views, which are not, and what cuts a table."""
+    """The tables to load, the names of the views, which are not, and a function that cuts
+    tables."""
 
     tables: Sequence[Defined]
     views: Sequence[TableName]
@@ -55,24 +56,24 @@ class ChunkReader(Protocol):
     """Reads chunks, for one task."""
 
     def batches(self, table: Table, stored: str, snapshot_ts: int) -> Iterator[list[pa.Array]]:
-        """The rows of a chunk that `Contents.cut` made, as of the timestamp: arrays of canonical
-        values (`targets.layout`) for each column of `tables.sent`."""
+        """Yields the rows of a chunk that `Contents.cut` made, as of the timestamp: arrays of
+        canonical values (`targets.layout`) for each column of `tables.sent`."""
 
     def close(self) -> None: ...
 
 
 class Origin(Protocol):
-    """Where rows come from; pickled to Spark's tasks."""
+    """The origin of rows; pickled to Spark's tasks."""
 
     def require(self, at: int | None) -> int | None:
-        """The timestamp that can be loaded, if there is but one, or `at`. Raises `Stop` if the two
-        differ."""
+        """The only timestamp that can be loaded, if there is just one, or `at`. Raises `Stop` if
+        the two differ."""
 
     def snapshot(self, at: int | None) -> int:
         """The timestamp to load: `at`, or the present. Raises `Stop` if it cannot be read."""
 
     def keeping(self, snapshot_ts: int) -> AbstractContextManager[None]:
-        """Keeps what is there as of the timestamp. Raises `Stop` if that is something else."""
+        """Keeps the contents as of the timestamp. Raises `Stop` if the origin has another one."""
 
     def contents(self, options: Settings, snapshot_ts: int) -> Contents: ...
 
@@ -80,7 +81,7 @@ class Origin(Protocol):
 
 
 def origin_of(options: Settings) -> Origin:
-    """`[source] dump` or `upstream`. Raises `Usage` if neither is set."""
+    """The origin `[source] dump` or `upstream`. Raises `Usage` if neither is set."""
     if options.dump_url is None:
         return FromUpstream(upstream_url(options))
     return FromDump(
@@ -149,7 +150,7 @@ class _UpstreamReader:
 
 
 def row_size(session: UpstreamSession, table: Table) -> float:
-    """Bytes of a row, by the first ones; 0 for a table without rows."""
+    """Bytes of a row, estimated from the first ones; 0 for a table without rows."""
     rows = bytes_ = 0
     for arrays in batches(session, table, Chunk(), most=SAMPLE):
         rows += len(arrays[0])
@@ -232,7 +233,7 @@ _BEGUN = (
 
 
 def full_chunks(pending: Iterable[StoredChunk], size: int) -> float:
-    """How many chunks of `size` bytes or `MOST_ROWS` rows the pending ones would fill."""
+    """Number of chunks of `size` bytes or `MOST_ROWS` rows that the pending ones would fill."""
     return sum(max(rows / MOST_ROWS, _bytes(stored) / size) for stored, rows in pending)
 
 

@@ -1,8 +1,8 @@
-"""A result of the MySQL protocol -> columns of bytes, with no Python object for each value.
+"""Converts a result of the MySQL protocol to columns of bytes, without a Python object per value.
 
-PyMySQL has sent the statement and read what its columns are. Then a row is a packet: three bytes of
-length, one that counts the packets, and the values, each behind its own length. A loop goes from
-row to row; numpy finds a column's values in all rows at once, and Arrow copies them.
+PyMySQL has sent the statement and read the definitions of its columns. Then a row is a packet:
+three bytes of length, one that counts the packets, and the values, each after its own length. A
+loop goes from row to row; numpy finds a column's values in all rows at once, and Arrow copies them.
 """
 
 from collections.abc import Iterator
@@ -18,17 +18,17 @@ from ticdc_consumer.errors import Stop
 
 HEADER = 4
 LARGEST = 0xFFFFFF
-"""Bytes of a packet; one of so many goes on in the next."""
+"""Bytes of a full packet, which the next one continues."""
 READ = 1 << 18
-"""Bytes of one read from the socket, at most."""
+"""Most bytes of one read from the socket."""
 BATCH = 1 << 20
-"""Bytes after which a batch ends, whatever its rows are."""
+"""Bytes after which a batch ends, regardless of its rows."""
 
 _INSIDE = ("_rfile", "_result", "_next_seq_id", "_force_close")
-"""Of a connection, what PyMySQL does not document; releases 1.1.0 to 1.2.4 have it."""
+"""Undocumented attributes of PyMySQL's connections; releases 1.1.0 to 1.2.4 have them."""
 _NULL = 0xFB
 _WIDER = ((0xFC, 2), (0xFD, 3), (0xFE, 8))
-"""The first byte of a longer length, and how many bytes follow."""
+"""The first byte of a longer length, and the number of bytes that follow."""
 _END, _ERROR = 0xFE, 0xFF
 """The first byte of packets other than rows."""
 
@@ -39,9 +39,9 @@ Pairs = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 
 
 class RowPackets:
-    """The rows of the statement that a connection of PyMySQL has sent, unbuffered. Raises PyMySQL's
-    errors, and `Stop` for a release that works otherwise. Whoever does not read them to the end has
-    the connection closed."""
+    """The rows of the statement that a PyMySQL connection has sent, unbuffered. Raises PyMySQL's
+    errors, and `Stop` for a release that works differently. Closes the connection if the rows are
+    not read to the end."""
 
     def __init__(self, driver: Any) -> None:
         if missing := [name for name in _INSIDE if not hasattr(driver, name)]:
@@ -55,7 +55,7 @@ class RowPackets:
         self._data = bytearray()
 
     def batches(self, rows: int) -> Iterator[list[pa.Array]]:
-        """An array of bytes for each column, of at most so many rows."""
+        """Yields an array of bytes for each column, of at most `rows` rows."""
         result = self._driver._result
         result.unbuffered_active, result.connection = False, None  # PyMySQL reads nothing of it
         is_read = False
@@ -76,7 +76,7 @@ class RowPackets:
                 self._driver._force_close()
 
     def _whole_rows(self, most: int) -> tuple[list[int], int]:
-        """Where the next rows begin in the data, and where the last one ends."""
+        """The starts of the next rows in the data, and the end of the last one."""
         data, starts, position = self._data, list[int](), 0
         while len(starts) < most and position < BATCH:
             while len(data) <= position + HEADER:
@@ -99,7 +99,7 @@ class RowPackets:
         return columns_of(data, at + HEADER, np.append(at[1:], end), self._columns)
 
     def _packet(self) -> tuple[bool, bytes]:
-        """The next packet, joined from all that it goes on in; and whether there are such."""
+        """The next packet, joined from its continuations; and whether there are any."""
         parts = list[bytes]()
         while True:
             header = self._bytes(HEADER)
@@ -117,7 +117,7 @@ class RowPackets:
         return True
 
     def _follow(self, numbers: Bytes) -> None:
-        """Raises an error unless they count on."""
+        """Raises an error unless the packets' numbers are consecutive."""
         expected = (self._sequence + np.arange(len(numbers))) & 0xFF
         if not np.array_equal(numbers, expected):
             raise _malformed("packets are out of order")
@@ -143,7 +143,7 @@ class RowPackets:
 def columns_of(data: bytes, starts: Numbers, ends: Numbers, columns: int) -> list[pa.Array]:
     """The values of each column; row n is `data[starts[n]:ends[n]]`."""
     of_data, count = np.frombuffer(data, np.uint8), len(starts)
-    # Every other value of an array over all of the data; between two of them are other columns.
+    # The chosen values are every other one of an array over all data; other columns lie between.
     every_other = np.arange(0, 2 * count, 2, dtype=np.int64)
     chosen = pa.Int64Array.from_buffers(pa.int64(), count, [None, pa.py_buffer(every_other)])
     arrays, at = list[pa.Array](), starts
@@ -163,7 +163,7 @@ def columns_of(data: bytes, starts: Numbers, ends: Numbers, columns: int) -> lis
 
 
 def _values(data: Bytes, at: Numbers, ends: Numbers) -> tuple[Pairs, Booleans]:
-    """From where to where the values are whose lengths are `at` that place; which are NULL."""
+    """The begins and ends of the values whose lengths are at `at`; and which are NULL."""
     if (at >= ends).any():
         raise _malformed("a row has fewer values than columns")
     first = data[at]
@@ -183,7 +183,7 @@ def _values(data: Bytes, at: Numbers, ends: Numbers) -> tuple[Pairs, Booleans]:
 
 
 def _validity(nulls: Booleans) -> Bytes | None:
-    """Arrow's bits for every other value; None if none is NULL."""
+    """Arrow's validity bits for every other value; None if none is NULL."""
     if not nulls.any():
         return None
     valid = np.ones(2 * len(nulls), np.bool_)

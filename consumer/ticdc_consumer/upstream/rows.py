@@ -1,4 +1,4 @@
-"""The rows of a chunk -> arrays of canonical values, as the stream's decoders give them."""
+"""Reads the rows of a chunk as arrays of canonical values, as the stream's decoders give them."""
 
 from collections.abc import Callable, Iterator
 
@@ -13,7 +13,7 @@ from ticdc_consumer.upstream.session import UpstreamSession
 from ticdc_consumer.upstream.tables import quoted, sent
 
 AT_ONCE = 5_000
-"""Rows of a batch, at most."""
+"""Most rows of a batch."""
 
 Restore = Callable[[bytes], str | bytes]
 
@@ -28,8 +28,8 @@ def batches(
     rows: int = AT_ONCE,
     most: int | None = None,
 ) -> Iterator[list[pa.Array]]:
-    """The chunk's rows, at most `rows` at a time and at most `most` in all, in no order: an array
-    of canonical values (`targets.layout`) for each column of `sent(table)`."""
+    """Yields the chunk's rows, at most `rows` at a time and at most `most` in all, in no order: an
+    array of canonical values (`targets.layout`) for each column of `sent(table)`."""
     columns = sent(table)
     where, parameters = chunk.where(table)
     names = ", ".join(map(selected, columns))
@@ -53,12 +53,12 @@ def selected(column: Column) -> str:
         return f"{name} + 0"
     if type_.name == "vector":
         return f"CAST({name} AS CHAR)"
-    # As it is, a FLOAT is sent with six digits.
+    # Without the addition, a FLOAT is sent with six digits.
     return f"{name} + 0E0" if type_.name == "float" else name
 
 
 def _restore(column: Column) -> Restore | None:
-    """What SQL leaves to be done for a value that is not NULL."""
+    """The rest of the conversion, after SQL, of a value that is not NULL."""
     type_ = column.type
     if type_.name == "float":
         return lambda value: repr(single(float(value)))

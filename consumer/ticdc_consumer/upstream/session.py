@@ -1,6 +1,6 @@
-"""The upstream TiDB -> what it held at one timestamp. Nothing is written there.
+"""Reads the upstream TiDB as of one timestamp. Nothing is written there.
 
-Values come as TiDB prints them, text and bytes alone: the driver converts none.
+Values come as TiDB prints them, only text and bytes: the driver converts none.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,21 +25,21 @@ REMOVED = frozenset({8055, 9006})
 """TiDB's errors for a snapshot that its garbage collection has passed."""
 
 _ABSENT = {1049: "database", 1146: "table"}
-"""What there is not, by the error."""
+"""The missing object, by the error."""
 
 _PASSING = frozenset({8027, 8028, 9001, 9002, 9003, 9004, 9005, 9011, 9012, 9013})
-"""PD, TiKV or TiFlash are busy or away; the schema cannot be loaded now."""
+"""Passing errors: PD, TiKV or TiFlash are busy or unreachable; the schema cannot be loaded now."""
 
 _SETTINGS = (
     "SET SESSION time_zone = '+00:00', max_execution_time = 0, wait_timeout = 2147483, "
-    # Zero, partial and impossible dates are read, and compared, as they are.
+    # Zero, partial and impossible dates are read, and compared, unchanged.
     "sql_mode = 'ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION', "
     "sql_select_limit = 18446744073709551615"
 )
 
 
 def upstream_url(options: Settings, otherwise: str = "for load, dump: Dumpling's files") -> str:
-    """`[source] upstream`. Raises `Usage` if it is not set; what may do `otherwise`, too."""
+    """`[source] upstream`. Raises `Usage`, naming also `otherwise`, if it is not set."""
     if options.upstream_url is None:
         raise Usage(
             "[source] upstream is not set: the TiDB that the tables are read from, "
@@ -50,7 +50,7 @@ def upstream_url(options: Settings, otherwise: str = "for load, dump: Dumpling's
 
 @contextmanager
 def reading(url: str, snapshot_ts: int | None = None) -> Iterator["UpstreamSession"]:
-    """A session that is closed at the end. Raises what `UpstreamSession.open` raises."""
+    """Yields a session, and closes it at the end. Raises the errors of `UpstreamSession.open`."""
     session = UpstreamSession.open(url, snapshot_ts)
     try:
         yield session
@@ -63,8 +63,8 @@ class SnapshotRemoved(Stop, Sendable):
 
 
 class UpstreamSession:
-    """One session that reads what was committed at or before `snapshot_ts`, or, without it, what is
-    there now.
+    """A session that reads everything committed at or before `snapshot_ts`, or, without it, the
+    present state.
 
     Raises `Retry` if the connection is lost or a store is busy, `Unavailable` for what its user may
     not do or if it does not answer, `Stop` for a snapshot that no longer exists and all else that
@@ -97,11 +97,11 @@ class UpstreamSession:
         self.query("SET @@tidb_snapshot = %s", str(snapshot_ts))
 
     def close(self) -> None:
-        self._connection.invalidate()  # what was not read to its end is not waited for
+        self._connection.invalidate()  # does not wait for unread rows
         self._connection.close()
 
     def query(self, statement: str, *parameters: object) -> list[Record]:
-        """All rows of a statement. A % in it is doubled."""
+        """Returns all rows of a statement. A % in it is doubled."""
         with self._errors(), self._driver().cursor() as cursor:
             cursor.execute(statement, parameters)
             return list(cursor.fetchall())
@@ -109,7 +109,7 @@ class UpstreamSession:
     def stream(
         self, statement: str, parameters: Sequence[object], rows: int
     ) -> Iterator[list[Record]]:
-        """The rows of a statement, at most `rows` at a time, as the server sends them."""
+        """Yields the rows of a statement, at most `rows` at a time, as the server sends them."""
         with self._errors():
             cursor = self._driver().cursor(pymysql.cursors.SSCursor)
             cursor.execute(statement, tuple(parameters))
@@ -120,7 +120,7 @@ class UpstreamSession:
     def columns(
         self, statement: str, parameters: Sequence[object], rows: int
     ) -> Iterator[list[pa.Array]]:
-        """The same as arrays of bytes, one for each column: a fifth of the CPU."""
+        """Yields the same as arrays of bytes, one for each column: a fifth of the CPU."""
         with self._errors():
             driver = self._driver()
             with driver.cursor() as cursor:

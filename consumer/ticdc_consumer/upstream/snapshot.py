@@ -1,4 +1,4 @@
-"""A timestamp of the upstream that can be read, and stays so while it is read."""
+"""A timestamp of the upstream that can be read, and stays readable while it is read."""
 
 import logging
 import re
@@ -20,15 +20,15 @@ _SAFE_POINT = (
 CATCH_UP = (
     "let the consumer catch up by: ticdc-consumer run CONFIG, then give this command once more"
 )
-"""What helps whoever reads the upstream as of R."""
+"""Advice for commands that read the upstream as of R."""
 NEWER = "load a newer snapshot, or leave --at out"
 _DURATION = re.compile(r"(\d+)(h|m|s)")
 _SECONDS = {"h": 3600, "m": 60, "s": 1}
 
 
 def current_ts(session: UpstreamSession) -> int:
-    """A timestamp of now: all that was committed before is at or before it. The session has no
-    snapshot."""
+    """The present timestamp: everything committed before is at or before it. The session must have
+    no snapshot."""
     session.query("BEGIN")
     (row,) = session.query("SELECT @@tidb_current_ts")
     session.query("COMMIT")
@@ -37,7 +37,7 @@ def current_ts(session: UpstreamSession) -> int:
 
 def require_kept(session: UpstreamSession, snapshot_ts: int) -> None:
     """Raises `SnapshotRemoved` if the garbage collection has passed the snapshot, or would before
-    reading begins. Whoever may not read mysql.tidb learns it from the first read."""
+    reading begins. A user who may not read mysql.tidb learns it from the first read."""
     try:
         rows = session.query(_SAFE_POINT)
     except TicdcError:
@@ -52,7 +52,7 @@ def require_kept(session: UpstreamSession, snapshot_ts: int) -> None:
 
 @contextmanager
 def advising(advice: str) -> Iterator[None]:
-    """Adds to the error of a snapshot that is removed what helps there."""
+    """Adds `advice` to the error of a removed snapshot."""
     try:
         yield
     except SnapshotRemoved as removed:
@@ -60,7 +60,7 @@ def advising(advice: str) -> Iterator[None]:
 
 
 def life_time(session: UpstreamSession) -> float:
-    """Seconds for which the upstream keeps old rows without being asked to."""
+    """Seconds for which the upstream keeps old rows by default."""
     (row,) = session.query("SELECT @@tidb_gc_life_time")
     parts = _DURATION.findall(_text(row))
     return float(sum(int(number) * _SECONDS[unit] for number, unit in parts))
@@ -69,7 +69,7 @@ def life_time(session: UpstreamSession) -> float:
 @contextmanager
 def pinned(url: str, snapshot_ts: int) -> Iterator[None]:
     """Keeps the garbage collection from passing the snapshot: it waits for the oldest transaction,
-    which this one is, for up to `tidb_gc_max_wait_time` (a day by default)."""
+    such as this one, for up to `tidb_gc_max_wait_time` (a day by default)."""
     with reading(url) as session:
         moment = datetime.fromtimestamp(physical(snapshot_ts) / 1000, UTC)
         text = f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03}"
@@ -85,8 +85,8 @@ def pinned(url: str, snapshot_ts: int) -> Iterator[None]:
 
 
 def _moment(text: str) -> float | None:
-    """Seconds since 1970 of a time as mysql.tidb has it: `20240229-10:11:12 +0800`, with
-    milliseconds or without."""
+    """Seconds since 1970 of a time in mysql.tidb: `20240229-10:11:12 +0800`, with or without
+    milliseconds."""
     shorter = re.sub(r"\.\d+", "", text)
     for form in ("%Y%m%d-%H:%M:%S %z", "%Y%m%d-%H:%M:%S %z %Z"):
         try:

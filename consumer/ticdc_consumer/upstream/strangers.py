@@ -1,5 +1,5 @@
-"""Tables that the target has and the upstream does not: what was dropped or renamed upstream while
-nobody applied it is left of an earlier copy."""
+"""Tables that the target has and the upstream does not: remains of an earlier copy, dropped or
+renamed upstream while nobody applied it."""
 
 import logging
 from collections.abc import Iterable
@@ -12,14 +12,14 @@ from ticdc_consumer.targets.target import Target
 logger = logging.getLogger(__name__)
 
 OWN_PREFIX = "ticdc_"
-"""Of the consumer's own tables, and of those that it fills or keeps for a time."""
+"""Prefix of the consumer's own tables, and of those that it fills or keeps for a time."""
 
 
 def warn_of_strangers(
     target: Target, changefeed: str, where: InTarget, names: Iterable[TableName]
 ) -> None:
-    """Names the tables in the target's schemas that `names`, all of the upstream, go to, if none of
-    them goes there, and no other changefeed's either."""
+    """Warns of tables in the schemas to which `names`, all of the upstream, go, if neither these
+    nor another changefeed fill them."""
     if strangers := strangers_of(target, changefeed, where, names):
         tables = ", ".join(strangers)
         logger.warning(
@@ -33,7 +33,7 @@ def warn_of_strangers(
 def strangers_of(
     target: Target, changefeed: str, where: InTarget, names: Iterable[TableName]
 ) -> list[str]:
-    """The same, quoted."""
+    """The names of these tables, quoted."""
     located = [destination for name in names if (destination := where.of(name)) is not None]
     known = {where.comparable(destination) for destination in located}
     others = OtherChangefeeds(target, changefeed, where)

@@ -1,4 +1,4 @@
-"""Which tables the upstream has, and how they are defined there."""
+"""The tables of the upstream, and their definitions there."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -22,7 +22,7 @@ _NAMES = (
 
 
 class Defined(NamedTuple):
-    """A table, and the CREATE TABLE that TiDB shows of it."""
+    """A table, and the CREATE TABLE that TiDB shows for it."""
 
     table: Table
     statement: str
@@ -33,7 +33,7 @@ class Defined(NamedTuple):
 
 
 def names(session: UpstreamSession, options: Settings, kind: str = "BASE TABLE") -> list[TableName]:
-    """The tables that `[tables] filter` lets pass, as of the session's snapshot; or its views, by
+    """The tables that `[tables] filter` lets pass, as of the session's snapshot; or its views, with
     the kind "VIEW"."""
     passes = TableFilter(options.filter, case_sensitive=options.case_sensitive)
     return [
@@ -44,14 +44,15 @@ def names(session: UpstreamSession, options: Settings, kind: str = "BASE TABLE")
 
 
 def tables(session: UpstreamSession, options: Settings) -> Iterator[Defined]:
-    """The tables that `[tables] filter` lets pass, with their definitions as of the session's
-    snapshot. Raises `Stop` for a definition that is not understood."""
+    """Yields the tables that `[tables] filter` lets pass, with their definitions as of the
+    session's snapshot. Raises `Stop` for a definition that is not understood."""
     for schema, table in names(session, options):
         yield defined(session, schema, table)
 
 
 def defined(session: UpstreamSession, schema: str, table: str) -> Defined:
-    """One table, as of the session's snapshot. Raises `Stop` for what is not understood."""
+    """One table, as of the session's snapshot. Raises `Stop` for a definition that is not
+    understood."""
     ((_, create, *_),) = session.query(f"SHOW CREATE TABLE {quoted(schema)}.{quoted(table)}")
     try:
         statement = restored(_text(create))
@@ -66,7 +67,7 @@ def sent(table: Table) -> tuple[Column, ...]:
 
 
 def quoted(name: str) -> str:
-    """A name in a statement, in which % is doubled."""
+    """A name in a statement, with % doubled."""
     return "`" + name.replace("`", "``").replace("%", "%%") + "`"
 
 

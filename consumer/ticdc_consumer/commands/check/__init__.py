@@ -1,1 +1,1 @@
-"""Every precondition of a run, reported one by one; nothing is written."""
+"""Checks of every precondition of a run, reported one by one; nothing is written."""

@@ -1,4 +1,4 @@
-"""Releases of TiCDC that are known to send wrong or disordered data, and what that does here.
+"""Releases of TiCDC that are known to send wrong or disordered data, and the effects here.
 
 Messages do not name the release that wrote them, so `[source] version` does.
 `docs/reference/advisories.md` is made from this table. Sources: the issues, and TiDB's release
@@ -22,13 +22,13 @@ class Advisory:
     issue: str
     """`repository#number` on GitHub."""
     affected: tuple[tuple[str, str], ...]
-    """Ranges of versions: the first that has the defect, the first without it."""
+    """Ranges of versions: the first with the defect, the first without it."""
     defect: str
     here: str
-    """What it does to the target of this consumer."""
+    """The effect on the target of this consumer."""
     remedy: str
     new_architecture: bool = False
-    """Whether only TiCDC's new architecture has it."""
+    """True if only TiCDC's new architecture has the defect."""
 
     def affects(self, version: Version) -> bool:
         return any(

@@ -1,4 +1,4 @@
-"""What a run needs of Kafka."""
+"""Checks of Kafka."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,7 @@ def brokers(premises: Premises) -> Iterator[Finding]:
 
 
 def retention(premises: Premises) -> Iterator[Finding]:
-    """What is deleted before it was read is lost: the run would stop."""
+    """Checks the retention: a message deleted before it was read stops the run."""
     if premises.listing is None:
         return
     admin = AdminClient(admin_settings(premises.options.kafka))
@@ -73,7 +73,7 @@ def _no_messages(premises: Premises, listing: Listing) -> Finding:
 
 
 def messages(premises: Premises) -> Iterator[Finding]:
-    """The first messages must be of the stated protocol, with a commit_ts."""
+    """Checks that the first messages are of the stated protocol, with a commit_ts."""
     if premises.listing is None:
         return
     sample = premises.take_sample()

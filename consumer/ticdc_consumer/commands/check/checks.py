@@ -1,7 +1,7 @@
-"""Every precondition of a run, reported one by one; nothing is written anywhere.
+"""Checks of every precondition of a run, reported one by one; nothing is written anywhere.
 
-A check is a function that yields findings. It takes what it needs of the source or the
-target from `Premises`; if an earlier check could not reach that, it yields nothing.
+A check is a function that yields findings. It takes what it needs of the source or the target from
+`Premises`; if an earlier check could not reach that, it yields nothing.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -33,7 +33,7 @@ def java(premises: Premises) -> Iterator[Finding]:
 
 
 def upstream(premises: Premises) -> Iterator[Finding]:
-    """`[source] upstream`, if it is set, is read by a driver that not everybody has."""
+    """Checks `[source] upstream`, if set. Its driver, imported here, is not always installed."""
     if premises.options.upstream_url is not None:
         from ticdc_consumer.commands.check.upstream import of_upstream
 
@@ -41,7 +41,7 @@ def upstream(premises: Premises) -> Iterator[Finding]:
 
 
 def listing(premises: Premises) -> Iterator[Finding]:
-    """For a source without checks of its own."""
+    """Checks a source that has no checks of its own."""
     result = premises.list_topics()
     yield ok(
         "source",
@@ -49,19 +49,19 @@ def listing(premises: Premises) -> Iterator[Finding]:
     )
 
 
-# The target first: how far the log must reach back is in its checkpoint, which a consumer that
-# runs moves, and the log's ends with it.
+# The target comes first: its checkpoint says how far back the log must reach. A running consumer
+# moves it, and the ends of the log.
 FIRST: tuple[Check, ...] = (java, spark, target, privileges)
 OF_SOURCE: dict[str, tuple[Check, ...]] = {
     "kafka": (brokers, retention, messages, old_rows, large_rows),
     "storage": (storage, files, old_rows),
 }
-"""By the name in `SOURCES`."""
+"""The checks by the source's name in `SOURCES`."""
 LAST: tuple[Check, ...] = (log, scope, upstream, tables, advisories)
 
 
 def check(options: Settings) -> Iterator[Finding]:
-    """Findings in the order of the path, each as soon as it is known."""
+    """Yields findings in the order of the path, each as soon as it is known."""
     with closing(Premises(options)) as premises:
         of_source = OF_SOURCE.get(source_kind(options), (listing,))
         for one in (*FIRST, *of_source, *LAST):
@@ -72,7 +72,7 @@ def check(options: Settings) -> Iterator[Finding]:
 
 
 def exit_code(findings: Iterable[Finding]) -> int:
-    """1 if something cannot be reached, else 3 if something must be decided, else 0."""
+    """Returns 1 if something is unreachable, else 3 if something must be decided, else 0."""
     codes = {finding.exit_code for finding in findings if finding.level == "fail"}
     if Unavailable.exit_code in codes:
         return Unavailable.exit_code

@@ -1,4 +1,4 @@
-"""What the checks look at: the source, a sample of its messages, the target."""
+"""The objects of the checks: the source, a sample of its messages, the target."""
 
 from collections.abc import Mapping
 
@@ -17,10 +17,9 @@ from ticdc_consumer.targets.target import Target
 
 
 class Premises:
-    """Source and target as far as they can be reached; each is asked for once.
+    """Source and target as far as they are reachable; each is opened once.
 
-    `source`, `listing`, `begins`, `sample`, `target` are None until the check for them has
-    reached them.
+    `source`, `listing`, `begins`, `sample`, `target` are None until their check has reached them.
     """
 
     def __init__(self, options: Settings) -> None:
@@ -60,7 +59,7 @@ class Premises:
         return self.target
 
     def read_checkpoint(self) -> Checkpoint | None:
-        """The checkpoint as it is now, which a consumer that runs may move."""
+        """Reads the current checkpoint, which a running consumer may move."""
         assert self.target is not None
         self.checkpoint = Store(self.target, self.options.changefeed).read()
         return self.checkpoint

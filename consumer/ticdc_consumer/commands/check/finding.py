@@ -1,4 +1,4 @@
-"""One line of what `check` reports."""
+"""One line of the report of `check`."""
 
 from dataclasses import asdict, dataclass
 from typing import Literal
@@ -8,7 +8,7 @@ from ticdc_consumer.errors import Stop
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of `check`. `exit_code` is what a failure alone would end the command with."""
+    """One line of `check`. `exit_code` is the command's exit code if this is the only failure."""
 
     level: Literal["ok", "warn", "fail"]
     subject: str
@@ -19,7 +19,7 @@ class Finding:
         return f"{self.level:<4}  {self.subject}: {self.text}"
 
     def to_json(self) -> dict[str, object]:
-        """For programs."""
+        """JSON for programs."""
         return asdict(self)
 
 

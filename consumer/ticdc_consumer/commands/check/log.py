@@ -1,4 +1,4 @@
-"""Whether a run could go on from the checkpoint, or begin without one."""
+"""Checks that a run could continue from the checkpoint, or begin without one."""
 
 from collections.abc import Iterator
 
@@ -19,11 +19,11 @@ PATIENCE = 2.0
 
 
 def log(premises: Premises) -> Iterator[Finding]:
-    """The log must reach back to where a run would begin."""
+    """Checks that the log reaches back to the start of a run."""
     source, options = premises.source, premises.options
     if source is None or premises.listing is None or premises.target is None:
         return
-    # First the checkpoint: a consumer that runs moves both it and the ends of the log.
+    # The checkpoint comes first: a running consumer moves both it and the ends of the log.
     state = premises.read_checkpoint()
     if state is not None:
         source.forget(state.resolved_ts)
@@ -59,7 +59,7 @@ def _after_checkpoint(state: Checkpoint, log: Log, good: int) -> Iterator[Findin
 
 
 def _of_set_aside(premises: Premises, state: Checkpoint, log: Log) -> Iterator[Finding]:
-    """A table that is quarantined needs the log from its own R on."""
+    """Checks the log of quarantined tables, from their own R on."""
     source, options, target = premises.source, premises.options, premises.target
     if source is None or target is None:
         return
@@ -69,7 +69,8 @@ def _of_set_aside(premises: Premises, state: Checkpoint, log: Log) -> Iterator[F
 
 
 def scope(premises: Premises) -> Iterator[Finding]:
-    """Topics, filter, routes, protocol and time zone give R its meaning."""
+    """Checks the settings that give R its meaning: topics, filter, routes, protocol and time
+    zone."""
     state = premises.checkpoint
     if state is None or starts_afresh(premises.options, state):
         return

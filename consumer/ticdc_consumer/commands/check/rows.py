@@ -1,4 +1,4 @@
-"""What a run needs of rows: those that TiCDC sent in part, and the old rows of UPDATEs."""
+"""Checks of rows: those that TiCDC sent in part, and the old rows of UPDATEs."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -10,7 +10,7 @@ from ticdc_consumer.protocols import decoder, protocol_of
 
 
 def large_rows(premises: Premises) -> Iterator[Finding]:
-    """Completes the first of either kind, as a run would."""
+    """Completes the first row of either kind, as a run would."""
     sample = premises.sample
     if sample is None:
         return
@@ -28,8 +28,8 @@ def large_rows(premises: Premises) -> Iterator[Finding]:
 
 
 def old_rows(premises: Premises) -> Iterator[Finding]:
-    """Without their old row, UPDATEs of keys must come as DELETE and INSERT, which no message
-    shows; in Open Protocol they look like INSERTs then."""
+    """Checks for old rows. Without them, UPDATEs of keys must come as DELETE and INSERT, which no
+    message shows; in Open Protocol they then look like INSERTs."""
     sample, protocol = premises.sample, protocol_of(premises.options)
     if sample is None:
         return

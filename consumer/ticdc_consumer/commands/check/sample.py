@@ -1,4 +1,4 @@
-"""The first messages of the partitions, as far as `check` looks at them."""
+"""The first messages of the partitions, as far as `check` needs them."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -28,38 +28,38 @@ from ticdc_consumer.source.marks import TopicPartition
 SAMPLE = 200
 """Messages of each partition that are decoded."""
 SILENCE = 20.0
-"""Seconds without a message after which the brokers are taken for unreachable."""
+"""Seconds without a message after which the brokers count as unreachable."""
 
 
 @dataclass(slots=True)
 class Sample:
-    """The first messages of the partitions: what they contain, and what is wrong with them."""
+    """The first messages of the partitions: their contents, and their errors."""
 
     messages: dict[TopicPartition, int] = field(default_factory=dict)
     first_mark: dict[str, int] = field(default_factory=dict)
-    """By topic, of its partition 0."""
+    """First mark of each topic, in its partition 0."""
     tables: dict[tuple[str, str], Table] = field(default_factory=dict)
     created: dict[tuple[str, str], Table] = field(default_factory=dict)
     created_ts: dict[tuple[str, str], int] = field(default_factory=dict)
     """The commit_ts of the newest CREATE TABLE."""
     charsets: dict[str, Charset] = field(default_factory=dict)
-    """By schema, as its newest statement says: that of tables which name none."""
+    """Charset of each schema by its newest statement, for tables that name none."""
     removed_ts: dict[tuple[str, str], int] = field(default_factory=dict)
     """The commit_ts of the newest DROP TABLE, or RENAME to another name."""
     used_ts: dict[tuple[str, str], int] = field(default_factory=dict)
     """The commit_ts of the newest row."""
     deletes_only: set[tuple[str, str]] = field(default_factory=set)
     claim_check: RowChange | None = None
-    """The first row that lies in a claim check."""
+    """The first row that is stored in a claim check."""
     handle_key_only: RowChange | None = None
-    """The first row of which no more than its key was sent."""
+    """The first row of which only the key was sent."""
     rows: int = 0
     with_before: bool = False
-    """Whether an UPDATE has its old row."""
+    """True if an UPDATE has its old row."""
     without_before: bool = False
-    """Whether an UPDATE lacks it."""
+    """True if an UPDATE lacks it."""
     unread: int = 0
-    """Rows whose schema (Simple's) is not among these messages."""
+    """Rows whose Simple schema is not among these messages."""
     schemas: tuple[Table, ...] = ()
     errors: list[TicdcError] = field(default_factory=list)
 
@@ -105,7 +105,7 @@ class Sample:
                 _raise(self.removed_ts, old, ddl.commit_ts)
 
     def is_removed_before(self, name: tuple[str, str], start: int) -> bool:
-        """Whether upstream had dropped or renamed the table before `start`."""
+        """Returns whether upstream had dropped or renamed the table before `start`."""
         last = max(self.created_ts.get(name, 0), self.used_ts.get(name, 0))
         return last < self.removed_ts.get(name, 0) < start
 
@@ -120,7 +120,8 @@ def sample_of(
     ends: Mapping[TopicPartition, int],
     stored: Mapping[SchemaKey, Table],
 ) -> Sample:
-    """The first messages from `starts` on. `stored` are Simple's schemas that the target has."""
+    """Reads the first messages from `starts` on. `stored` are the Simple schemas that the target
+    has."""
     sample = Sample()
     decode = decoder(options, stored.values())
     unread = []
@@ -148,7 +149,7 @@ def _first_messages(
     starts: Mapping[TopicPartition, int],
     ends: Mapping[TopicPartition, int],
 ) -> Iterator[tuple[TopicPartition, KafkaMessage]]:
-    """At most `SAMPLE` records per partition."""
+    """Yields at most `SAMPLE` records per partition."""
     left = {name: SAMPLE for name, start in starts.items() if start < ends[name]}
     if not left:
         return

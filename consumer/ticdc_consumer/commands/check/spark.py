@@ -1,4 +1,4 @@
-"""What a run needs of Spark."""
+"""Checks of Spark."""
 
 import re
 import socket
@@ -9,7 +9,7 @@ from ticdc_consumer.commands.check.finding import Finding, fail, ok
 from ticdc_consumer.errors import Unavailable, Usage
 
 PATIENCE = 5.0
-"""Seconds that a master of a standalone cluster may take to answer."""
+"""Seconds that the master of a standalone cluster may take to answer."""
 
 _MASTER = re.compile(
     r"local|local\[(\d+|\*)(,\s*\d+)?\]|local-cluster\[\d+,\s*\d+,\s*\d+\]|yarn|k8s://.+|spark://(.+)"
@@ -18,7 +18,7 @@ _FORMS = "local, local[N], yarn, spark://HOST:PORT or k8s://URL"
 
 
 def spark(premises: Premises) -> Iterator[Finding]:
-    """Its version, and whether its master may be one; a standalone cluster's is reached."""
+    """Checks the version, and that the master is valid; connects to a standalone cluster's."""
     import pyspark
 
     version, master = pyspark.__version__, premises.options.spark.get("spark.master")
@@ -37,7 +37,7 @@ def spark(premises: Premises) -> Iterator[Finding]:
 
 
 def _unreachable(addresses: str) -> str:
-    """Why none of the masters, of which one is enough, takes a connection; "" if one does."""
+    """The reason why none of the masters accepts a connection; "" if one does, which is enough."""
     reason = ""
     for address in addresses.split(","):
         host, _, port = address.strip().rpartition(":")

@@ -1,4 +1,4 @@
-"""What a run needs of a storage, in name of brokers."""
+"""Checks of a storage, which takes the place of brokers."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -16,13 +16,13 @@ from ticdc_consumer.protocols.protocol import located
 from ticdc_consumer.source.storage.records import FileDecoder, left_out, records
 
 SAMPLE = 50
-"""Directories of which the next file is decoded."""
+"""Directories whose next file is decoded."""
 PATIENCE = 2.0
-"""Seconds that the storage may take: an operator waits."""
+"""Seconds that the storage may take: an operator is waiting."""
 
 
 def storage(premises: Premises) -> Iterator[Finding]:
-    """The checkpoint, and a listing without a gap."""
+    """Checks for a checkpoint, and a listing without a gap."""
     source = premises.open_source()
     if premises.checkpoint is not None:
         source.forget(premises.checkpoint.resolved_ts)
@@ -38,7 +38,7 @@ def storage(premises: Premises) -> Iterator[Finding]:
 
 
 def files(premises: Premises) -> Iterator[Finding]:
-    """The next files must be of the stated protocol and settings, with a commit_ts."""
+    """Checks that the next files are of the stated protocol and settings, with a commit_ts."""
     if premises.source is None or premises.listing is None:
         return
     sample = premises.sample = Sample()

@@ -1,4 +1,4 @@
-"""What `check` offers for a table that is missing, and says of a filter."""
+"""Suggestions of `check` for a missing table, and its findings about a filter."""
 
 from collections.abc import Collection, Iterator
 from contextlib import suppress
@@ -17,7 +17,7 @@ from ticdc_consumer.targets.layout import TableName, TargetName
 from ticdc_consumer.targets.target import Target
 
 MOST_NAMED = 5
-"""Tables of those that a filter leaves out."""
+"""Most left-out tables that a finding names."""
 _SIZED = frozenset({"char", "varchar", "binary", "varbinary", "decimal", "bit", "vector"})
 """Types that say little without their length."""
 
@@ -25,7 +25,7 @@ _SIZED = frozenset({"char", "varchar", "binary", "varbinary", "decimal", "bit", 
 def left_out_by_filter(
     options: Settings, rules: TableFilter, tables: Collection[TableName], rows: int
 ) -> Iterator[Finding]:
-    """Which of the tables the filter leaves out, and which of its rules match none."""
+    """Yields the tables that the filter leaves out, and its rules that match none."""
     out = sorted(name for name in tables if not rules.matches(*name))
     named = ", ".join(f"{schema}.{table}" for schema, table in out[:MOST_NAMED])
     more = " and others" if len(out) > MOST_NAMED else ""
@@ -57,8 +57,8 @@ def _matches_any(rule: str, case_sensitive: bool, tables: Collection[TableName])
 def missing_table(
     target: Target, relation: TargetName, definition: Table | None, source: Table
 ) -> str:
-    """The statements that create it, as far as its CREATE TABLE, or what its rows show, tells; else
-    its columns, for an operator to write them."""
+    """The statements that create the table, as far as its CREATE TABLE or its rows tell; else its
+    columns, so that an operator can write them."""
     schema, name = relation
     table = definition or _of_rows(source)
     if table is not None:

@@ -1,4 +1,4 @@
-"""What a run needs of the database."""
+"""Checks of the database."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -61,7 +61,7 @@ def target(premises: Premises) -> Iterator[Finding]:
 
 
 def privileges(premises: Premises) -> Iterator[Finding]:
-    """Whether the checkpoint's tables exist or may be created."""
+    """Checks that the checkpoint's tables exist or may be created."""
     opened = premises.target
     if opened is None:
         return
@@ -87,8 +87,8 @@ def privileges(premises: Premises) -> Iterator[Finding]:
 
 
 def tables(premises: Premises) -> Iterator[Finding]:
-    """Each table of the first messages, or defined since the beginning, against the target's:
-    keys, collations, types, foreign keys, triggers."""
+    """Checks each table of the first messages, or defined since the beginning, against the
+    target's: keys, collations, types, foreign keys, triggers."""
     opened, sample, options = premises.target, premises.sample, premises.options
     if opened is None or sample is None:
         return
@@ -113,7 +113,7 @@ def tables(premises: Premises) -> Iterator[Finding]:
 
 
 def _start(premises: Premises) -> int:
-    """Changes of a lower commit_ts are not applied."""
+    """The commit_ts below which changes are not applied."""
     options, state = premises.options, premises.checkpoint
     if state is None or starts_afresh(options, state):
         return 0 if options.from_ts is None else options.from_ts + 1
@@ -169,7 +169,7 @@ def _table(
 def _require_rows_fit(
     premises: Premises, checked: TableLayouts, source: Table, created: Table
 ) -> None:
-    """Raises `Stop` if rows of a table that is created meanwhile cannot be applied to it."""
+    """Raises `Stop` if rows of a table that is created in the meantime cannot be applied to it."""
     key = source.handle_key or created.handle_key
     checked.require_identified(replace(source, handle_key=key))
     protocol_of(premises.options).exactness.require_exact(source, premises.options.rules)
@@ -191,7 +191,7 @@ def _described(layout: Layout) -> str:
 
 
 def _probe(opened: Target, layout: Layout) -> None:
-    """Asks for the rights to change the table, by statements that touch no row and are undone."""
+    """Tests the rights to change the table, with statements that touch no row and are undone."""
     columns = ", ".join(
         column
         for column, codec in zip(layout.columns, layout.codecs, strict=True)

@@ -1,4 +1,4 @@
-"""What of the upstream's tables would stop a load or a run, by the definitions that TiDB shows."""
+"""Checks of the upstream's tables, by TiDB's definitions, for what would stop a load or a run."""
 
 from collections.abc import Iterator
 
@@ -24,8 +24,8 @@ from ticdc_consumer.upstream.tables import Defined, defined, names
 
 
 def of_upstream(premises: Premises, url: str) -> Iterator[Finding]:
-    """Whether `[source] upstream` answers, and, before anything is applied or loaded, each of its
-    tables: keys, their lengths, types, zero dates."""
+    """Checks that `[source] upstream` answers, and, before anything is applied or loaded, each of
+    its tables: keys, their lengths, types, zero dates."""
     with reading(url) as session:
         ((version,),) = session.query("SELECT VERSION()")
         at = sa.make_url(url).render_as_string()

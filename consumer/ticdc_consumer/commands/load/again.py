@@ -1,5 +1,5 @@
-"""One table again, while the changefeed goes on: it is loaded beside the one in use, and takes its
-place. `ddl.beside` has the half that is done by whoever holds the lease, and the proof."""
+"""Loads one table again while the changefeed continues: next to the one in use, which it then
+replaces. `ddl.beside` has the half that the lease's holder does, and the proof."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -41,13 +41,13 @@ from ticdc_consumer.upstream.tables import Defined, defined, names
 from ticdc_consumer.waiting import backing_off, retried, sleep
 
 PAUSE = 0.15
-"""Seconds between two chunks: cuts, which wait for the same lock, come in between."""
+"""Seconds between two chunks: cuts, which wait for the same lock, run in between."""
 LOOK = 0.1
-"""Seconds between two looks whether the lease's holder has done its part."""
+"""Seconds between two checks whether the lease's holder has done its part."""
 FIRST_WORD = 3.0
-"""Seconds that a consumer which has taken over is given to write what it is at."""
+"""Seconds that a consumer which has taken over gets to write its first activity."""
 TRIES = 5
-"""How often a load begins anew because of a DDL that came while it began."""
+"""Most starts of a load that DDL interrupts."""
 
 Report = Callable[[LoadProgress], None]
 
@@ -60,18 +60,19 @@ def load_again(
     report: Report = lambda progress: None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> int | None:
-    """Loads these tables, each as `schema.table`, beside those in use, and returns R when they have
-    taken their places; None if `stopped` ended it before. Goes on with what was interrupted.
+    """Loads these tables, each as `schema.table`, next to those in use, and returns R when they
+    have replaced them; None if `stopped` ended it before. Continues an interrupted load.
 
-    If `[tables] filter` takes more tables than before, they are these; a `consumer` applies what
-    comes before them. Raises `Stop` before anything is done for a table that cannot be loaded so.
+    If `[tables] filter` takes more tables than before, the new ones are loaded; a `consumer`
+    applies the changes before them. Raises `Stop`, before anything is done, for a table that cannot
+    be loaded so.
     """
     with _opened(options, tables, consumer, report, stopped) as again:
         return again.load()
 
 
 def give_up(options: Settings, tables: Sequence[str]) -> None:
-    """Ends the load of these tables; those in use stay as they are."""
+    """Ends the load of these tables; those in use stay unchanged."""
     with _opened(options, tables) as again:
         again.give_up()
 
@@ -151,8 +152,8 @@ class _Again:
         raise Stop(f"{', '.join(self._labels)}: its DDL come in close succession; try again")
 
     def _grown(self) -> bool:
-        """Puts the changefeed under a filter that takes more tables than before. Whether that is
-        done, and not `stopped`."""
+        """Puts the changefeed under a filter that takes more tables than before. Returns False if
+        `stopped`."""
         state = self._store.read()
         before = filter_before(state.scope_text, self._options) if state is not None else None
         if state is None or not state.resolved_ts or before is None:
@@ -179,8 +180,8 @@ class _Again:
         self._wait_while("given up")
 
     def _wait_while(self, *states: TableState) -> bool:
-        """Waits until the lease's holder has done its part with tables of these states. Whether it
-        has, and not `stopped`."""
+        """Waits until the lease's holder has done its part with tables of these states. Returns
+        False if `stopped`."""
         while any(load.state in states for load in self._notes.beside()):
             if self._stopped():
                 return False
@@ -202,7 +203,7 @@ class _Again:
         return DdlContext.of(self._options, self._target, self._store.ledger, layouts.route)
 
     def _try(self, attempt: Callable[[], None]) -> None:
-        """Whatever was done shows, and is not done again."""
+        """Retries `attempt`; finished work shows, and is not repeated."""
 
         def reconnect() -> None:
             with suppress(TicdcError):
@@ -214,7 +215,8 @@ class _Again:
     # --- the beginning -------------------------------------------------------------------------
 
     def _begun(self) -> bool:
-        """Whether a load of these tables is under way. Raises `Stop` if it is one of others."""
+        """Returns whether a load of these tables has begun. Raises `Stop` if one of other tables
+        has."""
         loads = sorted(".".join(load.name) for load in self._notes.beside())
         if loads and loads != self._labels:
             again = " ".join(f"--table {name}" for name in loads)
@@ -225,7 +227,7 @@ class _Again:
         return bool(loads)
 
     def _begin(self) -> None:
-        """Looks for all that forbids the load, and writes its plan."""
+        """Checks for everything that forbids the load, and writes its plan."""
         resolved_ts = self._require_applied().resolved_ts
         with reading(self._url) as session:
             require_kept(session, resolved_ts - 1)
@@ -280,8 +282,8 @@ class _Again:
             require_replaceable(context, each.name, located)
 
     def _require_not_awaited(self, name: TableName) -> None:
-        """No pending DDL makes the table: rows that came after that DDL would be in the copy, and
-        not in the table that it made."""
+        """Raises `Stop` if a pending DDL creates the table: rows after that DDL would be in the
+        copy, and not in the table that it creates."""
         known = set(map(lower, self._store.ledger.known().destinations))
         for entry in self._store.ledger.pending():
             statement = understood(entry.query, entry.schema)
@@ -299,7 +301,7 @@ class _Again:
                 )
 
     def _require_creatable(self, each: Defined, located: TargetName) -> None:
-        """As for a table that the filter newly takes."""
+        """Raises `Stop` if the table cannot be created."""
         label, (schema, _) = ".".join(each.name), located
         if each.table.foreign_keys:
             raise Stop(
@@ -313,7 +315,8 @@ class _Again:
             self._target.create_table(*located, each.table)
 
     def _layout(self, each: Defined, beside: TargetName | None = None) -> Layout:
-        """Of the rows of the table in use, or where there is none, of that which is filled."""
+        """The layout of the rows of the table in use, or if there is none, of the one that is
+        filled."""
         layouts = TableLayouts(self._options, self._target)
         layouts.learn(self._store.ledger)
         layouts.fill({each.name: beside} if beside else {})
@@ -338,7 +341,7 @@ class _Again:
                 failpoints.hit("reload-created")
 
     def _creation(self, load: TableLoad) -> Sequence[str]:
-        """The statements that make the table to be filled."""
+        """The statements that create the table to be filled."""
         target, each, copy = self._target, defined_of(load), load.beside
         assert copy is not None
         if load.created:
@@ -371,7 +374,7 @@ class _Again:
     # --- the rows ------------------------------------------------------------------------------
 
     def _fill(self) -> int | None:
-        """Loads the chunks, and has the tables take their places."""
+        """Loads the chunks, and has the tables replace those in use."""
         pending = self._notes.pending()
         next_report = 0.0
         with closing(Copier(self._job())) as copier:
@@ -422,7 +425,7 @@ class _Again:
             self._report(progress)
 
     def _reach(self, state: TableState) -> None:
-        """Asks the lease's holder for the rest."""
+        """Asks the lease's holder to do the rest."""
         with self._target.transaction():
             locked_ts(self._store)
             for load in self._notes.beside():
@@ -430,7 +433,7 @@ class _Again:
 
 
 class _Holder:
-    """Whoever holds the lease: a consumer that runs, or, if none does, this command."""
+    """The holder of the lease: a running consumer, or else this command."""
 
     def __init__(self, options: Settings, context: DdlContext, store: Store) -> None:
         self.context = context
@@ -440,7 +443,7 @@ class _Holder:
         self._other, self._since = 0, 0.0
 
     def wait(self) -> None:
-        """Gives a consumer that runs some time; does its part, if none does."""
+        """Gives a running consumer some time; does its part if none runs."""
         target = self._store.target
         consumer = stored.read(target, self._options.changefeed)
         if (consumer is not None and consumer.running) or self._other_begins(consumer):
@@ -455,7 +458,7 @@ class _Holder:
             sleep(LOOK)  # a consumer began meanwhile, which does it
 
     def _other_begins(self, last: stored.StoredActivity | None) -> bool:
-        """Whether another consumer took over so lately that it need not show yet."""
+        """Returns whether another consumer took over too recently to have written yet."""
         state = self._store.read()
         known = max(self._own, last.activity.generation if last is not None else 0)
         if state is None or state.generation <= known:
@@ -466,7 +469,7 @@ class _Holder:
 
     @contextmanager
     def letting_go(self) -> Iterator[None]:
-        """A consumer that begins after the block does not wait for this session."""
+        """Releases lease and session at the end: a new consumer does not wait for them."""
         try:
             yield
         finally:

@@ -1,5 +1,5 @@
-"""Chunks of tables -> the target, over sessions of their own, each chunk in one transaction with
-its note. The same in Spark's tasks and in the driver."""
+"""Copies chunks of tables into the target, in separate sessions, each chunk in one transaction with
+its note. Used in Spark's tasks and in the driver."""
 
 from collections.abc import Mapping
 from contextlib import closing, suppress
@@ -23,9 +23,9 @@ from ticdc_consumer.waiting import backing_off, retried
 
 @dataclass(frozen=True, slots=True)
 class CopyJob:
-    """What all tasks of a load need; pickled to those of Spark. `tables` are the upstream's, with
-    the layouts of their rows. `beside`: the stream goes on, and writes to these tables, too; the
-    load began at `snapshot_ts`, and each chunk is as of R - 1."""
+    """The data that all tasks of a load need; pickled for Spark's. `tables` are the upstream's,
+    with the layouts of their rows. `beside`: the stream continues, and writes to these tables, too;
+    the load began at `snapshot_ts`, and each chunk is as of R - 1."""
 
     changefeed: str
     snapshot_ts: int
@@ -38,8 +38,9 @@ class CopyJob:
 
 
 class Copier:
-    """One task's sessions of the origin and the target. Raises what these raise, but `Retry` and
-    `UnknownCommit`, after which it tries again in new sessions; then `Unavailable`."""
+    """One task's sessions of the origin and the target. Raises their errors, except `Retry` and
+    `UnknownCommit`, after which it tries again in new sessions, and finally raises
+    `Unavailable`."""
 
     def __init__(self, job: CopyJob) -> None:
         self._job = job
@@ -54,9 +55,9 @@ class Copier:
         self._reader = self._target = None
 
     def copy(self, name: TableName, number: int) -> int:
-        """Loads a chunk, unless another client has; returns the rows."""
+        """Loads a chunk, unless another client has; returns its number of rows."""
         try:
-            # Whether a lost COMMIT happened is in the chunk's note, which is read first.
+            # The chunk's note, which is read first, tells whether a lost COMMIT happened.
             return retried(
                 lambda: self._copy(name, number),
                 backing_off(self._job.retries),
@@ -70,7 +71,7 @@ class Copier:
             ) from cause
 
     def _close_failed(self, error: Exception) -> None:
-        """The next try has sessions of its own."""
+        """Closes the sessions: the next attempt opens its own."""
         with suppress(TicdcError):
             self.close()
 
@@ -116,7 +117,7 @@ class Copier:
 
 
 def locked_ts(store: Store) -> int:
-    """R, which nobody moves before the end of the transaction. Raises `Stop` if the changefeed was
+    """R, which nobody can move before the transaction ends. Raises `Stop` if the changefeed was
     ended."""
     checkpoint = store.lease.locked_row()
     if checkpoint is None:

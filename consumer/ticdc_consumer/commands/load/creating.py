@@ -1,5 +1,5 @@
-"""The tables of a load: what is refused before anything is done, how each is created before its
-rows come, and completed after."""
+"""The tables of a load: refusals before anything is done, each table's creation before its rows,
+and its completion after."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,8 +28,8 @@ from ticdc_consumer.upstream.tables import Defined, sent
 
 
 class Creation(NamedTuple):
-    """The statements of a table that the consumer creates: before its rows come, after them, and
-    when all tables are complete, its foreign keys."""
+    """The statements for a table that the consumer creates: before its rows, after them, and its
+    foreign keys when all tables are complete."""
 
     first: Sequence[str]
     indexes: Sequence[str]
@@ -48,8 +48,8 @@ class LoadTables:
     # --- before anything is done ---------------------------------------------------------------
 
     def states(self, replace_rows: bool) -> dict[TableName, TableState]:
-        """What is to be done with each table first. Raises `Stop` for all that cannot be loaded
-        exactly, or have rows that are not to be replaced."""
+        """The first state of each table. Raises `Stop` for all tables that cannot be loaded
+        exactly, or have rows that must not be replaced."""
         problems, states = Problems(), dict[TableName, TableState]()
         for name, each in self.tables.items():
             with problems:
@@ -70,8 +70,8 @@ class LoadTables:
         return "empty"
 
     def fitting(self, defined: Defined) -> TableState:
-        """Whether the table is to be created, or the existing one is of use, whatever rows it has.
-        Raises `Stop` if neither can hold the upstream's rows."""
+        """Returns whether the table is to be created or an existing one can be used, whatever rows
+        it has. Raises `Stop` if neither can hold the upstream's rows."""
         name, target = ".".join(defined.name), self.context.target
         if self.context.shard(defined.name) is not None:
             raise Stop(
@@ -103,14 +103,14 @@ class LoadTables:
         self.layouts.require_identified(defined.table)
 
     def creation(self, defined: Defined) -> Creation:
-        """Raises `Stop` for what the target cannot hold."""
+        """Statements that create the table. Raises `Stop` for what the target cannot hold."""
         context, table = self.context, self._without_indexes(defined.table)
         located = context.locate(defined.name)
         known = Definitions.of({name: each.table for name, each in self.tables.items()})
         keys = references(table, known, context.locate)
         plain = context.target.create_table(*located, table)
         whole = context.target.create_table(*located, table, keys)
-        # Rows are identified by a key that is not the primary one: it is there from the beginning.
+        # If another key than the primary one identifies rows, it is created at the beginning.
         first = 1 if table.handle_key == table.primary_key else len(plain)
         later = whole[len(plain) :]
         return Creation(
@@ -120,8 +120,8 @@ class LoadTables:
         )
 
     def _without_indexes(self, table: Table) -> Table:
-        """Where CREATE TABLE has all keys, and ALTER TABLE adds them faster than rows do: the table
-        without those that do not identify its rows; unless its columns would be others."""
+        """Returns the table without non-identifying indexes where CREATE TABLE has all keys and
+        ALTER TABLE adds them faster than rows do, unless that changes its column types."""
         target = self.context.target
         if target.transactional_ddl or not target.alters_as_mysql:
             return table
@@ -147,7 +147,8 @@ class LoadTables:
     # --- before the rows -----------------------------------------------------------------------
 
     def begin(self, notes: LoadNotes, table: TableLoad, entry: LedgerEntry) -> None:
-        """Brings a table to the state "rows". A crash may have come before that was noted."""
+        """Brings a table to the state "rows". An earlier attempt may have crashed before noting
+        it."""
         if notes.state(table.name) != table.state:
             return
         defined, target = self.tables[table.name], self.context.target
@@ -170,7 +171,7 @@ class LoadTables:
             notes.reached(table.name, "rows")
 
     def create_schemas(self, snapshot_ts: int) -> None:
-        """Creates the schemas that the tables go to, as far as they are missing."""
+        """Creates the missing schemas of the tables' destinations."""
         context, target = self.context, self.context.target
         existing: set[str | None] = {None, *sa.inspect(target.connection).get_schema_names()}
         upstream = sorted({schema for schema, _ in self.tables})
@@ -179,7 +180,8 @@ class LoadTables:
             if located is None or located in existing:
                 continue
             existing.add(located)
-            # As the stream's CREATE DATABASE, if that would create it.
+            # The entry equals that of the stream's CREATE DATABASE, if that would create the
+            # schema.
             query = f"CREATE DATABASE `{name[0].replace('`', '``')}`"
             number = upstream.index(name[0]) + 1
             entry = LedgerEntry(snapshot_ts, number, name[0], "", query, _CREATE_SCHEMA, "done")
@@ -199,7 +201,7 @@ class LoadTables:
         )
 
     def layouts_of_rows(self) -> dict[TableName, tuple[Table, Layout]]:
-        """By which rows are written. They are new rows: nothing is to be replaced by them."""
+        """The layouts with which rows are written. All rows are new, and replace nothing."""
         self.layouts.learn(self.context.ledger)
         of_rows = {}
         for name, defined in self.tables.items():
@@ -247,18 +249,18 @@ _CREATE_SCHEMA, _CREATE_TABLE = 1, 3
 
 
 def rows_of(table: Table) -> Table:
-    """The table as its rows come in the stream."""
+    """The table with the columns that the stream sends."""
     return Table(table.schema, table.name, sent(table), handle_key=table.handle_key)
 
 
 def defined_of(table: TableLoad) -> Defined:
-    """The upstream's table, as the load's plan has it."""
+    """The upstream's table, from the load's plan."""
     return Defined(parse_create_table(table.statement, table.name[0]), table.statement)
 
 
 @contextmanager
 def naming(defined: Defined) -> Iterator[None]:
-    """Names the table in what is refused."""
+    """Adds the table's name to a refusal raised inside."""
     try:
         yield
     except Denied:

@@ -1,10 +1,10 @@
-"""A filter that takes more tables than before: they are loaded, and the others just go on.
+"""Widens a filter: the new tables are loaded, and the others simply continue.
 
-Until now the changefeed left their rows out, and its positions are behind some of those. So it is
-brought to R = now + 1 by the filter of before, by cuts that keep what the new tables have at and
-above R ahead of the positions. `now` is taken after older consumers were fenced off: what they left
-behind was committed before. From there on the new tables are as others that are loaded beside
-those in use, but for that there are none.
+Until now the changefeed left out the new tables' rows, and its positions are behind some of them.
+So it is brought to R = now + 1 under the old filter, with cuts that keep the new tables' changes at
+and above R after the positions. `now` is taken after older consumers were fenced off: everything
+they skipped was committed before. From there on the new tables are treated as others that are
+loaded next to those in use, except that there are none in use.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -34,7 +34,7 @@ from ticdc_consumer.upstream.tables import Defined, defined, names
 
 
 class Applies(Protocol):
-    """A `Consumer`, as far as it is used here."""
+    """The part of a `Consumer` that is used here."""
 
     @property
     def store(self) -> Store: ...
@@ -46,7 +46,7 @@ class Applies(Protocol):
 
 
 class ConsumerOf(Protocol):
-    """The class `Consumer`, as far as it is used here."""
+    """The part of the class `Consumer` that is used here."""
 
     def __call__(
         self, options: Settings, *, joining: tuple[str, ...], also_stops: Callable[[], bool]
@@ -55,8 +55,8 @@ class ConsumerOf(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """From the filter `before` to that of the options, `labels` are the tables to be loaded.
-    `consumer` makes the one that applies what the old filter takes."""
+    """A change from the filter `before` to that of the options; `labels` are the tables to be
+    loaded. `consumer` creates the one that applies changes under the old filter."""
 
     options: Settings
     store: Store
@@ -66,11 +66,11 @@ class Growth:
     consumer: ConsumerOf
 
     def grow(self, stopped: Callable[[], bool]) -> bool:
-        """Puts the changefeed under the wider filter, and begins the load of its tables, if it
-        takes any that exist. Whether it has, and not `stopped`.
+        """Puts the changefeed under the wider filter, and begins the load of its new tables, if any
+        exist. Returns False if `stopped`.
 
-        Raises `Stop` before anything is done if a table that it takes is not among those to be
-        loaded, or cannot be, or if it takes less than before.
+        Raises `Stop`, before anything is done, if a new table is not among those to be loaded, or
+        cannot be loaded, or if the filter takes less than before.
         """
         before = replace(self.options, filter=self.before)
         joining = self.options.filter
@@ -98,7 +98,7 @@ class Growth:
     # --- which tables --------------------------------------------------------------------------
 
     def _tables(self, session: UpstreamSession) -> dict[TableName, Defined]:
-        """The tables that exist, and that only the wider filter takes."""
+        """The existing tables that only the wider filter takes."""
         narrow = replace(self.options, filter=self.before)
         earlier = set(names(session, narrow))
         known = {n for n, to in self.store.ledger.known().destinations.items() if to is not None}
@@ -129,7 +129,7 @@ class Growth:
         return tables
 
     def _unknown_now(self, narrow: Settings) -> set[TableName]:
-        """The tables that rows went to, and that the filter no longer takes."""
+        """The tables that rows went to, but that the filter no longer takes."""
         before = Store(self.store.target, narrow.changefeed).ledger.known().destinations
         now = self.store.ledger.known().where
         return {name for name in before if now.of(name) is None}
@@ -197,7 +197,8 @@ class Growth:
             replace(
                 load,
                 created=True,
-                # The same name each time: a crash leaves none that the next does not remove.
+                # The name is the same each time, so that the next attempt removes what a crash
+                # leaves.
                 beside=copy_name(self.options.changefeed, context.locate(load.name), 0, number),
             )
             for number, load in enumerate(plan, 1)

@@ -1,4 +1,4 @@
-"""The first copy of an upstream, from the tables that are missing to the checkpoint."""
+"""The first copy of an upstream, from the missing tables to the checkpoint."""
 
 import logging
 import time
@@ -52,10 +52,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LEAST_FOR_SPARK = 8
-"""Full chunks from which Spark's tasks load them: fewer are done before Spark would have started.
-"""
+"""Full chunks from which Spark's tasks load them: fewer are done before Spark would have
+started."""
 LOOK = 1.0
-"""Seconds between two looks how far Spark's tasks are."""
+"""Seconds between two checks of the progress of Spark's tasks."""
 _LOAD_NEWER = f"SET GLOBAL tidb_gc_life_time there to longer than reading takes, and {LOAD_ANEW}"
 
 Report = Callable[[LoadProgress], None]
@@ -70,12 +70,12 @@ def load(
     stopped: Callable[[], bool] = lambda: False,
     spark: "SparkSession | None" = None,
 ) -> int | None:
-    """Copies all tables that the filter takes as of `at`, by default as of now, and sets R behind
-    it; goes on with a load that was interrupted. Returns R; None if `stopped` ended it before.
+    """Copies all tables that the filter takes as of `at`, by default as of now, and sets R after
+    it; continues an interrupted load. Returns R; None if `stopped` ended it before.
 
-    Raises `Stop` before anything is done for a table that cannot be loaded exactly, or that has
-    rows, unless these are to be replaced; and for a changefeed that has applied something already.
-    A `spark` that is given is not stopped at the end.
+    Raises `Stop`, before anything is done, for a table that cannot be loaded exactly, or that has
+    rows, unless these are to be replaced; and for a changefeed that has already applied something.
+    A `spark` that is passed is not stopped at the end.
     """
     if options.from_ts is not None:
         raise Usage("from_ts is set, which is for a target that holds a snapshot: leave it out")
@@ -114,7 +114,7 @@ class _Loader:
         self._report, self._stopped = report, stopped
 
     def load(self, at: int | None, replace_rows: bool) -> int | None:
-        # Before the start, which would end a consumer that runs.
+        # This check precedes the start, which would end a running consumer.
         self._refuse_applied(self._store.read())
         state = self._store.start(self._options.takeover_after)
         progress = self._notes.progress()
@@ -156,7 +156,8 @@ class _Loader:
         return self._origin.snapshot(required)
 
     def _begin(self, state: Checkpoint | None, snapshot_ts: int, replace_rows: bool) -> Checkpoint:
-        """Looks for all that forbids the load; writes the plan beside a checkpoint without R."""
+        """Checks for everything that forbids the load; writes the plan with a checkpoint without
+        R."""
         first_checkpoint(replace(self._options, from_ts=snapshot_ts), self._source)
         contents = self._origin.contents(self._options, snapshot_ts)
         defined = {each.name: each for each in contents.tables}
@@ -205,7 +206,7 @@ class _Loader:
     # --- the copy ------------------------------------------------------------------------------
 
     def _copy_all(self, snapshot_ts: int) -> bool:
-        """Whether everything is loaded, and not `stopped`."""
+        """Loads everything. Returns False if `stopped`."""
         loads = self._notes.tables()
         defined = {each.name: defined_of(each) for each in loads}
         of_target = self._tables(defined)
@@ -224,7 +225,7 @@ class _Loader:
         return True
 
     def _copy_rows(self, snapshot_ts: int, of_target: LoadTables) -> None:
-        """Loads all chunks, unless `stopped`; those that a failure of Spark left, too."""
+        """Loads all chunks, including those left by a failure of Spark, unless `stopped`."""
         if not self._notes.pending() or self._stopped():
             return
         job = self._job(snapshot_ts, of_target)
@@ -244,7 +245,7 @@ class _Loader:
             raise Unavailable(f"{cause}; continue with: ticdc-consumer load CONFIG") from cause
 
     def _is_large(self, pending: list[tuple[TableName, int]]) -> bool:
-        """Whether Spark is worth its start. Many chunks of small tables are little work."""
+        """Returns whether Spark is worth its start. Many chunks of small tables are little work."""
         if len(pending) < LEAST_FOR_SPARK:
             return False
         full = full_chunks(self._notes.pending_sizes(), self._options.load_chunk)
@@ -292,7 +293,7 @@ class _Loader:
         self._look()
 
     def _look(self) -> None:
-        """Reports how far the load is. Raises `Fenced` if another `load` goes on with it."""
+        """Reports the load's progress. Raises `Fenced` if another `load` continues it."""
 
         def look() -> None:
             with self._target.transaction():
@@ -304,7 +305,7 @@ class _Loader:
         self._try(look)
 
     def _try(self, attempt: Callable[[], None]) -> None:
-        """Whatever was done shows, and is not done again."""
+        """Retries `attempt`; finished work shows, and is not repeated."""
         until_known(self._store, self._options.retries, attempt, happened=lambda: False)
 
     # --- the end -------------------------------------------------------------------------------

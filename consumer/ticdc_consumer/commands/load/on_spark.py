@@ -1,4 +1,4 @@
-"""Chunks that Spark's tasks load."""
+"""Loads chunks in Spark's tasks."""
 
 import json
 import re
@@ -19,8 +19,8 @@ from ticdc_consumer.errors import received
 from ticdc_consumer.targets.layout import TableName
 
 TASKS_PER_CORE = 8
-"""Tasks that one core runs one after the other, about: a few, so that all cores end together; not
-one for each chunk, since each opens its sessions."""
+"""Approximate number of tasks that one core runs in turn: several, so that all cores end together;
+but not one per chunk, since each task opens its own sessions."""
 
 LOADED = pa.schema([pa.field("rows", pa.int64())])
 LOADED_STRUCT: StructType = from_arrow_schema(LOADED)
@@ -29,12 +29,12 @@ Chunks = Sequence[tuple[TableName, int]]
 
 
 class TaskFailed(Exception):
-    """What a task raised, as JSON: Spark passes on the text of an exception alone."""
+    """The error of a task, as JSON: Spark passes on only the text of an exception."""
 
 
 def copy_on_spark(spark: SparkSession, job: CopyJob, chunks: Chunks) -> None:
-    """Loads all chunks. Raises what the first task that failed raised, and `Retry` or `Unavailable`
-    if Spark itself failed."""
+    """Loads all chunks. Raises the error of the first task that failed, and `Retry` or
+    `Unavailable` if Spark itself failed."""
     groups = grouped(chunks, cores(spark))
     tasks = spark.range(0, len(groups), 1, len(groups))
     try:
@@ -72,7 +72,7 @@ _FAILED = re.compile(r"TaskFailed: (\{.*\})\s*$", re.M)
 
 
 def _of_task(error: TicdcError) -> TicdcError | None:
-    """What a task raised, if that is the cause."""
+    """The error of a task, if that is the cause."""
     cause: BaseException | None = error
     while cause is not None:
         if match := _FAILED.search(str(cause)):

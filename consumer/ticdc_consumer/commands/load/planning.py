@@ -1,4 +1,4 @@
-"""Which timestamp a load is of, and the chunks of its tables."""
+"""The timestamp of a load, and the chunks of its tables."""
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -18,14 +18,14 @@ from ticdc_consumer.upstream.tables import Defined
 from ticdc_consumer.waiting import until
 
 AT_ONCE = 4
-"""Tables whose chunks are looked for at the same time."""
+"""Tables whose chunks are planned at the same time."""
 MARK_WITHIN = 10.0
 """Seconds that the first resolved ts may take: one comes each second."""
 
 
 def require_begun(options: Settings, source: Source, snapshot_ts: int | None) -> None:
     """Raises `Stop` unless a resolved ts at or before the snapshot shows that the changefeed began
-    before it; without a snapshot, unless there is one at all."""
+    before it; without a snapshot, unless there is any resolved ts."""
     log = survey(source, (), PATIENCE)
     topics = {topic for topic, _ in log.begins}
     source.follow({topic: log.begins.get((topic, 0), 0) for topic in topics})

@@ -1,4 +1,4 @@
-"""A table that is quarantined, loaded at R: its log is gone, or cannot be read."""
+"""Loads a quarantined table at R, because its log is gone or unreadable."""
 
 import logging
 from contextlib import closing
@@ -27,12 +27,12 @@ logger = logging.getLogger(__name__)
 
 
 def load_set_aside(options: Settings, store: Store, state: Checkpoint, waiting: SetAside) -> int:
-    """Replaces the rows of a table by those that the upstream has as of R - 1, and ends that it is
-    quarantined, in one transaction; returns how many they are. A table that the target lacks is
-    created. For who holds the lease: R stays.
+    """Replaces the rows of a table by the upstream's as of R - 1, and ends its quarantine, in one
+    transaction; returns the number of rows. Creates a table that the target lacks. The caller must
+    hold the lease: R stays.
 
-    Raises `Stop`, before anything is done, for a table that cannot be loaded exactly, or where the
-    upstream no longer has it as of R - 1.
+    Raises `Stop`, before anything is done, for a table that cannot be loaded exactly, or that the
+    upstream no longer has as of R - 1.
     """
     if pending := store.ledger.pending():
         raise Stop(f"DDL {pending[0].id} is pending: finish it first")
@@ -93,7 +93,8 @@ class _OneTable:
         return rows
 
     def _warn_of_keys(self, tables: LoadTables) -> None:
-        """The unique keys that the target lacks: DDL that waited with the rows were not run."""
+        """Warns of unique keys that the target lacks: DDL that waited with the rows were not
+        run."""
         name = self._waiting.name
         described = self._store.target.describe(*tables.context.locate(name))
         assert described is not None  # it was loaded
@@ -128,7 +129,8 @@ class _OneTable:
                 target.execute(text).close()
 
     def _note(self, tables: LoadTables, table_state: TableState) -> None:
-        """The table's definition as of R - 1, in place of that before the DDL that waited."""
+        """Stores the table's definition as of R - 1, in place of the one before the DDL that
+        waited."""
         ledger = self._store.ledger
         if table_state != "create":
             ledger.define(self._defined.table, "declared")

@@ -1,4 +1,4 @@
-"""EDGE the upstream's dates that a target cannot hold, looked for before a load."""
+"""EDGE: a search, before a load, for upstream dates that a target cannot hold."""
 
 from collections.abc import Iterator
 
@@ -12,9 +12,10 @@ from ticdc_consumer.upstream.session import UpstreamSession
 from ticdc_consumer.upstream.tables import Defined, quoted, relation, sent
 
 SECONDS = 5
-"""How long each column is looked at, each time."""
+"""Time limit of each search of a column."""
 TRIES = 2
-"""TiDB 8.4 sometimes answers the first query with a time limit by "context canceled" (1105)."""
+"""Attempts: TiDB 8.4 sometimes answers the first query with a time limit by "context canceled"
+(1105)."""
 
 _TYPES = frozenset({"date", "datetime", "timestamp"})
 
@@ -26,7 +27,8 @@ def require_dates(
     existing: TargetTable | None,
     rules: frozenset[str],
 ) -> None:
-    """Raises `Stop` for a column with a zero or partial date that the target's cannot take."""
+    """Raises `Stop` for a column with a zero or partial date that the target's column cannot
+    take."""
     for column in _narrow(defined, target, existing, rules):
         if _holds_zero_date(session, defined, column):
             raise Stop(
@@ -40,7 +42,7 @@ def require_dates(
 def _narrow(
     defined: Defined, target: Target, existing: TargetTable | None, rules: frozenset[str]
 ) -> Iterator[Column]:
-    """The columns in which a zero date would stop a run."""
+    """Yields the columns in which a zero date would stop a run."""
     if target.has_zero_dates:
         return
     keys = set(defined.table.handle_key)
@@ -57,7 +59,8 @@ def _narrow(
 
 
 def _holds_zero_date(session: UpstreamSession, defined: Defined, column: Column) -> bool:
-    """False, too, where no answer comes in time: the load then stops at the row."""
+    """Returns whether there is a zero date; False, too, without a timely answer: the load then
+    stops at the row."""
     name = quoted(column.name)
     for _ in range(TRIES):
         try:

@@ -8,8 +8,8 @@ from ticdc_consumer.state.store import Store
 
 
 def repair_beside_run(options: Settings, store: Store, request: RepairRequest, end: int) -> Repair:
-    """`read_repair`, imported once a request waits: few runs need the upstream's driver. The
-    request is put off where it is not installed."""
+    """Calls `read_repair`, imported only once a request waits: few runs need the upstream's driver.
+    Puts the request off if that is not installed."""
     try:
         from ticdc_consumer.commands.repair.reading import read_repair
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""`verify --repair`: asks the consumer that runs to put rows right, or does it where none runs."""
+"""`verify --repair`: asks the running consumer to repair rows, or repairs them if none runs."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from ticdc_consumer.targets.target import Target
 from ticdc_consumer.waiting import Deadline, patiently, sleep
 
 PATIENCE = 300.0
-"""Seconds that a consumer that runs has to take a request up."""
+"""Seconds within which a running consumer must take up a request."""
 WRITE_PATIENCE = 30.0
 PAUSE = 1.0
 
@@ -27,7 +27,7 @@ def number_of_now() -> int:
 
 
 def repair(options: Settings, request: RepairRequest) -> RepairState:
-    """What was done, once it is committed. Raises `Stop` and `Unavailable` if it was not."""
+    """Returns the outcome once it is committed. Raises `Stop` and `Unavailable` if it was not."""
     with closing(
         open_target(options.target_url, to_look=True, changefeed=options.changefeed)
     ) as target:
@@ -76,7 +76,7 @@ def _wait(
 
 @contextmanager
 def _requested(target: Target, requests: RepairRequests, request: RepairRequest) -> Iterator[None]:
-    """Inside, consumers see the request; what is not done at the end is withdrawn."""
+    """Shows the request to consumers inside; withdraws it at the end if it is not done."""
     _write(target, lambda: requests.add(request))
     try:
         yield
@@ -85,7 +85,7 @@ def _requested(target: Target, requests: RepairRequests, request: RepairRequest)
 
 
 def _write(target: Target, work: Callable[[], None]) -> None:
-    """In a transaction, for which the consumer's may be in the way."""
+    """Runs `work` in a transaction, for which the consumer's may be in the way."""
 
     def attempt() -> None:
         with target.transaction():

@@ -1,4 +1,4 @@
-"""What `verify` found -> a request with the keys."""
+"""Collects differing keys of `verify` into a request."""
 
 from collections.abc import Iterable
 from threading import Lock
@@ -16,12 +16,12 @@ from ticdc_consumer.upstream.session import UpstreamSession
 
 
 def load_again(name: TableName) -> str:
-    """What is done about a table that has too many rows to be repaired."""
+    """Advice for a table that has too many rows to be repaired."""
     return f"load the table again: ticdc-consumer load CONFIG --table {'.'.join(name)}"
 
 
 class DifferingKeys:
-    """The keys that differ, by table. `refused`: why the rows of a table cannot be put right by
+    """The keys that differ, by table. `refused`: why the rows of a table cannot be repaired by
     their keys."""
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class DifferingKeys:
         target: Target,
         resolved_ts: int,
     ) -> None:
-        """A table that was compared again replaces what was known of it."""
+        """Adds a table's outcome, which replaces an earlier one of it."""
         name = pair.table.schema, pair.table.name
         try:
             if not pair.key:
@@ -56,8 +56,8 @@ class DifferingKeys:
             self._tables[name] = resolved_ts, TableKeys(pair.key, [*keys])
 
     def request(self, number: int, unequal: Iterable[TableName]) -> RepairRequest | None:
-        """Of these tables; None if there is nothing to do. Tables that no longer fit are
-        `refused`."""
+        """The request for these tables; None if there is nothing to do. Tables that no longer fit
+        are `refused`."""
         tables, found_ts, rows, size = dict[TableName, TableKeys](), 0, 0, 0
         for name in unequal:
             if name in self.refused or name not in self._tables:

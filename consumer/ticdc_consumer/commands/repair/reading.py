@@ -1,4 +1,4 @@
-"""A request -> the upstream's rows of its keys, as of one timestamp."""
+"""Reads the upstream's rows of a request's keys, as of one timestamp."""
 
 from collections.abc import Sequence
 
@@ -25,12 +25,12 @@ from ticdc_consumer.upstream.session import (
 from ticdc_consumer.upstream.tables import defined
 
 MOST_BYTES = 256 << 20
-"""Of a request's rows, which are in memory at once."""
+"""Most bytes of a request's rows, which are in memory at once."""
 
 
 def read_repair(options: Settings, store: Store, request: RepairRequest, end: int) -> Repair:
-    """The rows as of `end` - 1. Tables that cannot be written are left out, with the reason; what
-    may pass, as an upstream that is away, puts the whole request off."""
+    """The rows as of `end` - 1. Tables that cannot be written are left out, with the reason; a
+    passing failure, such as an unreachable upstream, puts the whole request off."""
     tables, left = list[RepairedTable](), list[str]()
     room = MOST_BYTES
     try:
@@ -80,7 +80,7 @@ def _table(
             raise Stop(f"its rows have more than {MOST_BYTES >> 20} MiB: {load_again(name)}")
         row_keys = encode_keys(layout, [arrays[n] for n in layout.key_positions()])
         rows.update(zip(row_keys.to_pylist(), payloads.to_pylist(), strict=True))
-    # By the upstream's collation a key may find the row of another one.
+    # The upstream's collation may make a key find the row of another one.
     all_keys, asked = _payloads([*(keys | rows)]), len(differing.keys)
     return RepairedTable(layout, asked, all_keys, _payloads([*rows.values()]))
 

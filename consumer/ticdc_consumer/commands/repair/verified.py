@@ -1,4 +1,4 @@
-"""What `verify` found -> put right, and compared again."""
+"""Repairs the differences that `verify` found, and compares again."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,9 +20,9 @@ def put_right(
     differing: DifferingKeys,
     tell: Callable[[RepairStep], None] = lambda step: None,
 ) -> RepairState | None:
-    """Has the rows that differ put right, and compares their tables again, into `reports`. `tell`
-    gets the tables that cannot be, what is asked for, what was done, and each table after it. None
-    if there is nothing to do."""
+    """Has the differing rows repaired, and compares their tables again, into `reports`. `tell` gets
+    the tables that cannot be repaired, the request, its outcome, and each table after it. Returns
+    None if there is nothing to do."""
     unequal = [report for report in reports.values() if report.differences]
     asked = differing.request(number_of_now(), [report.table for report in unequal])
     for report in unequal:

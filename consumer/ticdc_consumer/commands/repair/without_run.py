@@ -1,4 +1,4 @@
-"""A repair where no consumer runs: in a transaction of its own, as the upstream is at R - 1."""
+"""Repairs rows where no consumer runs: in a separate transaction, from the upstream at R - 1."""
 
 from contextlib import closing
 from dataclasses import replace
@@ -19,8 +19,8 @@ from ticdc_consumer.targets import open_target
 
 
 def repair_alone(options: Settings, request: RepairRequest) -> None:
-    """Takes the changefeed over, as a run does, and puts the rows right at the R that the target
-    holds. Raises `Stop` for what stands in the way, and then nothing was written."""
+    """Takes the changefeed over, as a run does, and repairs the rows at the R that the target
+    holds. Raises `Stop`, without having written anything, if something prevents it."""
     with closing(
         open_target(
             options.target_url, write_source=options.write_source, changefeed=options.changefeed
@@ -40,7 +40,7 @@ def repair_alone(options: Settings, request: RepairRequest) -> None:
                 raise Stop(f"nothing was repaired: {repair.reason}")
             _apply(options, store, state, repair, request)
         if last is not None and last.activity.stage == "stopped":
-            # A run that stands by need not wait for this one to show that it has gone.
+            # A standby run can then start without waiting for a sign that this one has gone.
             stored.write(target, replace(last.activity, generation=store.lease.generation))
 
 

@@ -1,1 +1,1 @@
-"""`ticdc-consumer trace`: what happened to one row, from the log to the target."""
+"""`ticdc-consumer trace`: the history of one row, from the log to the target."""

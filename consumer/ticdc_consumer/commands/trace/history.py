@@ -1,4 +1,4 @@
-"""Observations of one row -> its history, and what the target must hold at R. Pure."""
+"""Builds the history of one row from its observations, and what the target must hold at R. Pure."""
 
 import re
 from collections import defaultdict
@@ -11,11 +11,11 @@ from ticdc_consumer.cut.read.tracing import Observation
 from ticdc_consumer.source.marks import TopicPartition
 
 Role = Literal["change", "duplicate", "replay", "ddl"]
-"""What a message was. "duplicate": the change had come before; "replay": a resolved ts above it was
-in its partition already, so that its first copy had come before that."""
+"""The role of a message. "duplicate": the change had come before; "replay": its partition already
+had a higher resolved ts, so that its first copy had come before that."""
 
 MOST_OTHERS = 5
-"""Rows that may be the other half of a split UPDATE, which are named."""
+"""Most rows that are named as the possible other half of a split UPDATE."""
 
 _MAY_REMOVE = re.compile(
     r"\b(TRUNCATE|EXCHANGE|RENAME\s+(TABLE|TO|AS)|DROP\s+(TABLE|DATABASE|SCHEMA|PARTITION))\b", re.I
@@ -40,8 +40,8 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the log up to R leaves of the row: whether it exists, by the `last` change of it. None
-    if the log does not say, for the `reason`."""
+    """The state of the row after the log up to R: whether it exists, by its `last` change. None if
+    the log does not say, for the `reason`."""
 
     exists: bool | None
     last: Observation | None = None
@@ -51,8 +51,8 @@ class Expected:
 def with_earlier_marks(
     observations: Iterable[Observation], marks: Iterable[tuple[TopicPartition, int, int]]
 ) -> list[Observation]:
-    """With the greatest resolved ts before each also where another task read that part of the
-    partition. `marks` have the start of each part, and the greatest resolved ts in it."""
+    """Adds the greatest resolved ts before each, even from a part of the partition that another
+    task read. `marks` have the start of each part, and the greatest resolved ts in it."""
     parts: defaultdict[TopicPartition, list[tuple[int, int]]] = defaultdict(list)
     for name, start, mark in sorted(marks):
         parts[name].append((start, mark))
@@ -65,7 +65,8 @@ def with_earlier_marks(
 
 
 def history(observations: Iterable[Observation], resolved_ts: int | None) -> list[Entry]:
-    """The messages of the row, and the DDL of its table, by commit_ts and then as they came."""
+    """The messages of the row, and the DDL of its table, by commit_ts and then in order of
+    arrival."""
     ordered = sorted(observations, key=_order)
     partners: defaultdict[int, list[Observation]] = defaultdict(list)
     for each in ordered:
@@ -95,7 +96,7 @@ def history(observations: Iterable[Observation], resolved_ts: int | None) -> lis
 
 
 def _order(each: Observation) -> tuple[object, ...]:
-    """At one commit_ts a DELETE is before what is present, and a DDL is after all rows."""
+    """Sort key: at one commit_ts DELETEs come before present rows, and DDL after all rows."""
     first = {"delete": 0, "ddl": 2}.get(each.kind, 1)
     return each.commit_ts, first, each.time, each.topic, each.partition, each.offset
 
@@ -103,8 +104,8 @@ def _order(each: Observation) -> tuple[object, ...]:
 def _other_half(
     each: Observation, of_one_ts: Sequence[Observation]
 ) -> tuple[bool, tuple[Texts, ...]]:
-    """Whether an UPDATE was split in a way that the log shows, and the other halves' keys, if they
-    differ. An UPDATE that is whole names both keys itself."""
+    """Returns whether the log shows that an UPDATE was split, and the other halves' keys, if they
+    differ. A whole UPDATE names both keys itself."""
     if each.kind == "update":
         other = each.became if each.is_before else each.was
         return False, (other,) if other is not None and each.is_before != each.is_after else ()
@@ -133,10 +134,10 @@ def expected(entries: Sequence[Entry], resolved_ts: int) -> Expected:
 
 
 def to_follow(observations: Iterable[Observation]) -> frozenset[int]:
-    """The commit_ts whose other rows show whether a DELETE or an INSERT is a half of an UPDATE."""
+    """The commit_ts whose other rows show whether a DELETE or an INSERT is half of an UPDATE."""
     return frozenset(each.commit_ts for each in observations if each.kind in ("insert", "delete"))
 
 
 def texts_of(key: Mapping[str, str | None]) -> str:
-    """`id=5, line=1`."""
+    """Text such as `id=5, line=1`."""
     return ", ".join(f"{name}={'NULL' if text is None else text}" for name, text in key.items())

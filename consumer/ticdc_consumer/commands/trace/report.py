@@ -16,7 +16,7 @@ MOST_PARTITIONS = 20
 
 
 def to_text(traced: RowHistory) -> str:
-    """The messages in the order of the upstream, then the net change and what the target holds."""
+    """The messages in the order of the upstream, then the net change and the target's state."""
     return "\n".join(map(visible, _lines(traced)))
 
 
@@ -82,7 +82,7 @@ def _what(entry: Entry) -> str:
 
 
 def _fate(traced: RowHistory, entry: Entry) -> str:
-    """What the cuts made of it."""
+    """The effect of the cuts on the message."""
     if entry.applied is None:
         return ""
     if not entry.applied:
@@ -125,7 +125,7 @@ def _net(traced: RowHistory) -> str:
 
 
 def to_json(traced: RowHistory) -> dict[str, object]:
-    """For programs. A TSO is a text."""
+    """JSON for programs. A TSO is a text."""
     request, target, net = traced.request, traced.target, traced.expected
     last = None if net is None else net.last
     return {

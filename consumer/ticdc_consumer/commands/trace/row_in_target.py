@@ -1,4 +1,4 @@
-"""What the target holds of one row, and the R at which it does."""
+"""The target's state of one row, and its R."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -23,14 +23,14 @@ from ticdc_consumer.targets.layout import Layout, TableName
 from ticdc_consumer.targets.target import Target
 
 TRIES = 20
-"""How often the row is read anew because a cut was committed meanwhile."""
+"""Most reads of the row, which is read again if a cut was committed in the meantime."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowInTarget:
-    """`rows` are those with the key, at `resolved_ts`; None if the target could not be asked, for
-    the `problem`. `schemas` are Simple's, `ddls` the DDL in the ledger by commit_ts and query,
-    `table` the upstream's as the ledger knows it."""
+    """A row in the target. `rows` counts those with the key, at `resolved_ts`; None if the target
+    could not be asked, for the `problem`. `schemas` are Simple's, `ddls` the ledger's DDL by
+    commit_ts and query, `table` the upstream's as the ledger knows it."""
 
     resolved_ts: int | None
     rows: int | None = None
@@ -81,7 +81,7 @@ def row_in_target(
 
 
 def _layout(options: Settings, target: Target, store: Store, table: Table) -> Layout:
-    """Of the key alone, as a run makes it. Raises `Stop`."""
+    """The layout of only the key, as a run makes it. Raises `Stop`."""
     tables = TableLayouts(options, target)
     tables.learn(store.ledger)
     tables.add(table, deletes_only=True)
@@ -89,7 +89,7 @@ def _layout(options: Settings, target: Target, store: Store, table: Table) -> La
 
 
 def _encoded(options: Settings, layout: Layout, change: RowChange) -> pa.BinaryArray:
-    """The key of a DELETE as the target's bulk path takes it."""
+    """The key of a DELETE, encoded for the target's bulk path."""
     fold = Fold([layout], Zone(zone_of_rows(options)), NoFastReader().parse)
     fold.add_change(0, change, 0, 0, 0)
     (facts,) = fold.flush()
@@ -99,7 +99,7 @@ def _encoded(options: Settings, layout: Layout, change: RowChange) -> pa.BinaryA
 def _read(
     store: Store, state: RowInTarget, layout: Layout, keys: pa.BinaryArray, with_values: bool
 ) -> RowInTarget:
-    """Again, until no cut was committed meanwhile. Raises `Unavailable`."""
+    """Reads again until no cut was committed in the meantime. Raises `Unavailable`."""
     target, state = store.target, replace(state, relation=layout.relation)
     for _ in range(TRIES):
         before = _resolved_ts(store, layout)
@@ -114,7 +114,7 @@ def _read(
 
 
 def _resolved_ts(store: Store, layout: Layout) -> int:
-    """R, or the table's own if it is quarantined."""
+    """R, or the table's own R if it is quarantined."""
     checkpoint = store.read()
     if checkpoint is None:
         raise store.unknown()
@@ -138,5 +138,5 @@ def _values(target: Target, layout: Layout, keys: pa.BinaryArray) -> Sequence[Te
 
 
 def _text(value: object) -> str | None:
-    """A value as the database's driver gives it."""
+    """Text of a value from the database's driver."""
     return text_of(value if value is None or isinstance(value, bytes) else str(value))

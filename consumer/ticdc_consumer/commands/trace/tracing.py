@@ -1,4 +1,4 @@
-"""What happened to one row: every message of its key in the log, and what the target holds."""
+"""Traces one row: every message of its key in the log, and the target's state."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -44,20 +44,20 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EVERYTHING = 1 << 64
-"""Above every commit_ts."""
+"""A timestamp above every commit_ts."""
 TASKS_PER_CORE = 8
-"""Parts of the log that one core reads one after the other, about: how far it is shows in them."""
+"""Approximate number of log parts that one core reads in turn: the progress is counted in them."""
 WORTH_SEEKING = 50_000
-"""Messages of a partition from which the first one of `Request.begin` is looked for."""
+"""Messages of a partition from which the first one of `Request.begin` is searched for."""
 
 Report = Callable[[float], None]
-"""Takes the share of the log that is read, between 0 and 1."""
+"""Takes the share of the log that has been read, between 0 and 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class TraceRequest:
-    """Of changes with commit_ts in [`begin`, `end`). `follow`: the log is read a second time for
-    the other halves of UPDATEs that were split because the key changed."""
+    """A request to trace changes with commit_ts in [`begin`, `end`). `follow`: read the log a
+    second time for the other halves of UPDATEs that were split because the key changed."""
 
     table: TableName
     key: RowKey
@@ -69,8 +69,8 @@ class TraceRequest:
 
 @dataclass(frozen=True, slots=True)
 class LogPart:
-    """A partition: it has the offsets [`begin`, `end`) and was read from `start` on, whose message
-    has Kafka's `time` (ms, 0 if it is not known)."""
+    """A partition with the offsets [`begin`, `end`), read from `start` on, whose message has
+    Kafka's `time` (ms, 0 if unknown)."""
 
     topic: str
     partition: int
@@ -82,7 +82,7 @@ class LogPart:
 
 @dataclass(frozen=True, slots=True)
 class RowHistory:
-    """The answer. `agrees`: whether the row exists in the target if and only if the log says so;
+    """The result. `agrees`: whether the row exists in the target if and only if the log says so;
     None if one of them does not say."""
 
     request: TraceRequest
@@ -107,13 +107,13 @@ def trace_row(
 ) -> RowHistory:
     """Reads target and log; nothing is taken over, nothing is written. Raises `Usage` for a table
     that is left out and for a key that is not the table's, `Unavailable`, `Stop`. A `spark` that is
-    given is not stopped at the end."""
+    passed is not stopped at the end."""
     tables = TableFilter(options.filter, case_sensitive=options.case_sensitive)
     if not tables.matches(*request.table):
         raise Usage(f"{'.'.join(request.table)} is left out by [tables] filter")
     starter = SparkStarter(options.spark, "ticdc trace", spark)
     with closing(open_source(options)) as source, closing(starter):
-        # First: what the target has applied is in the log that is listed afterwards.
+        # The target comes first, so that the log listed afterwards has all that it has applied.
         target = row_in_target(options, request.table, request.key, request.with_values)
         return _Tracer(options, source, starter, request, report).traced(target)
 
@@ -159,7 +159,7 @@ class _Tracer:
         )
 
     def _asked_again(self, target: RowInTarget, table: Table) -> RowInTarget:
-        """With the table as its messages show it."""
+        """Reads the row again, with the table that its messages show."""
         request = self._request
         again = row_in_target(self._options, request.table, request.key, request.with_values, table)
         if again.resolved_ts == target.resolved_ts:
@@ -180,7 +180,7 @@ class _Tracer:
     # --- the log ---------------------------------------------------------------------------------
 
     def _start(self, name: TopicPartition) -> int:
-        """Where a partition is read from: nothing of `begin` or later is before."""
+        """The offset to read a partition from: nothing of `begin` or later precedes it."""
         low, high = self._begins.get(name, 0), self._ends[name]
         bound = physical(self._request.begin) - self._options.clock_skew * 1000
         while self._request.begin and high - low > WORTH_SEEKING:
@@ -246,7 +246,7 @@ class _Tracer:
             raise Unavailable(str(error)) from error
 
     def _ddls_beside(self, job: TraceJob) -> list[Observation]:
-        """A storage's DDL are no messages: they have files of their own."""
+        """The DDL of a storage, which are no messages but have their own files."""
         schema, table = job.table
         tables = TableFilter((f"{quoted_rule(schema)}.{quoted_rule(table)}",))
         return [

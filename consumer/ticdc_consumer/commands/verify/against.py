@@ -38,8 +38,8 @@ Convert = Callable[[str], str | None]
 
 
 def other_side(options: Settings, url: str, changefeed: str) -> Side:
-    """The changefeed of that name in the target of that URL, whose routes are those that its
-    checkpoint was reached with."""
+    """The changefeed of that name in the target of that URL, with the routes with which its
+    checkpoint was reached."""
     with closing(open_target(url, to_look=True, changefeed=changefeed)) as target:
         store = Store(target, changefeed)
         checkpoint = store.read()
@@ -59,14 +59,16 @@ def other_side(options: Settings, url: str, changefeed: str) -> Side:
 
 
 def verify_against(options: Settings, theirs: Side, request: Request) -> Iterator[TableReport]:
-    """A report of each table that either has. Raises `Stop` where the two do not come to one R."""
+    """Yields a report of each table that either has. Raises `Stop` if the two do not reach the same
+    R."""
     with same_state(Side(options), theirs) as (mine, others):
         yield from Both(options, theirs.options, mine, others).reports(request)
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """How a report names the two, the other one beside rows, and says that it lacks a table."""
+    """The names of the two in a report, that of the other next to rows, and the text for a missing
+    table."""
 
     mine: str
     other: str
@@ -90,7 +92,7 @@ class Both:
     called: Names = CHANGEFEEDS
 
     def reports(self, request: Request) -> Iterator[TableReport]:
-        """Of each table that either has. Raises `Stop` if there is none."""
+        """Yields a report of each table that either has. Raises `Stop` if there is none."""
         chosen = TableMatcher(request.tables or ("*.*",), self.options.case_sensitive)
         names = [name for name in self.names() if chosen.matches(*name)]
         if not names:
@@ -104,7 +106,7 @@ class Both:
                 state.begin_again(state.readers[0])
 
     def names(self) -> list[TableName]:
-        """Of upstream tables, those whose rows go to either target."""
+        """The upstream tables whose rows go to either target."""
         return sorted(
             {
                 name
@@ -167,7 +169,7 @@ def _definition(name: TableName, *known: KnownTables) -> Table:
 
 
 def _paired(mine: Pair, theirs: Pair) -> Pair:
-    """Both in forms in which their values can be compared."""
+    """The pair with both sides in forms whose values can be compared."""
     by_name = {column.name: column.target for column in theirs.columns}
     columns = {column.name: column for column in mine.layout.source}
     compared = [
@@ -201,11 +203,11 @@ def _compared(column: Column, theirs: Comparable, ours: Comparable) -> ComparedC
 _COMMON: tuple[Form, ...] = (
     *("number", "double", "moment", "moment_or_null", "bytes", "json", "vector", "text"),
 )
-"""The forms that two others may be brought to, the most exact first."""
+"""The forms to which two different ones may be converted, the most exact first."""
 
 
 def _between(column: Column, form: Form, common: Form) -> Convert | None:
-    """How a value of one form is brought to another; None if it cannot."""
+    """Conversion of a value from one form to another; None if there is none."""
     match form, common:
         case _ if form == common:
             return _same
@@ -239,7 +241,7 @@ def _converted(side: Comparable, form: Form, convert: Convert) -> Comparable:
 
 @dataclass(frozen=True, slots=True)
 class OtherTarget:
-    """A target in the place of the upstream's session."""
+    """A target in place of the upstream's session."""
 
     target: Target
 

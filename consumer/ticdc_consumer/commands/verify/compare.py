@@ -14,10 +14,10 @@ from ticdc_consumer.targets.comparable import Comparable
 from ticdc_consumer.targets.target import Target
 
 ROWS_IN_MEMORY = 50_000
-"""When rows are compared one by one, at most; a hundredth of it where they may be long."""
+"""Most rows that are compared one by one; a hundredth of it where they may be long."""
 
 Kind = Literal["missing", "extra", "differs"]
-"""Of a row: the target lacks it, only the target has it, or columns of it differ."""
+"""Kind of difference: the target lacks the row, only the target has it, or its columns differ."""
 
 T = TypeVar("T")
 
@@ -39,7 +39,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How many rows each side has, and what differs; `whole` unless there is more that differs."""
+    """The number of rows of each side, and the differences; `whole` unless there are more."""
 
     upstream_rows: int
     target_rows: int
@@ -48,7 +48,7 @@ class Outcome:
 
 
 class Rows(Protocol):
-    """What the target is compared with: a session of the upstream, or of another target."""
+    """The other side of a comparison: a session of the upstream, or of another target."""
 
     def query(self, statement: str) -> Sequence[Sequence[Any]]: ...
 
@@ -58,9 +58,9 @@ class Rows(Protocol):
 
 
 def compare(pair: Pair, upstream: Rows, target: Target, most: int) -> Outcome:
-    """Asks both databases for digests, if they print the columns alike, and reads the rows of the
-    parts whose digests differ, else all; if rows differ, again to find at least `most` of them, as
-    far as there are as many."""
+    """Compares a table. Asks both databases for digests, if they print the columns alike, and reads
+    the rows of the parts whose digests differ, else all; if rows differ, reads again to find at
+    least `most` of them, if there are as many."""
     parts: Collection[int] | None = None
     same_rows = 0
     if pair.has_digests(target):
@@ -87,7 +87,7 @@ def compare(pair: Pair, upstream: Rows, target: Target, most: int) -> Outcome:
 
 
 def _both(upstream: Callable[[], T], target: Callable[[], T]) -> tuple[T, T]:
-    """What both give; each has its database at work while the other waits for its own."""
+    """Both results; each database works while the other side waits for its own."""
     with ThreadPoolExecutor(1) as pool:
         theirs = pool.submit(upstream)
         ours = target()
@@ -95,7 +95,7 @@ def _both(upstream: Callable[[], T], target: Callable[[], T]) -> tuple[T, T]:
 
 
 def _unlike_parts(pair: Pair, upstream: Rows, target: Target) -> tuple[frozenset[int], int]:
-    """The parts whose digests differ, and how many rows the others have."""
+    """The parts whose digests differ, and the number of rows of the others."""
 
     def ours_by_part() -> dict[int, tuple[int, int]]:
         with target.errors(pair.layout):
@@ -138,8 +138,8 @@ def _by_key(pair: Pair, buckets: frozenset[int], batches: Batches) -> dict[Any, 
 
 
 def _of_key(pair: Pair, theirs: list[Row], ours: list[Row]) -> Iterator[Difference]:
-    """Several rows may have one key: those of a table without any, and those of a target's table
-    that has no such key."""
+    """Differences of one key. Several rows may have it, without any key or without this key in the
+    target's table."""
     for row in list(theirs):
         if row in ours:
             theirs.remove(row)
@@ -184,7 +184,7 @@ def _target(pair: Pair, target: Target, parts: Collection[int] | None) -> Iterat
 
 
 def batched(rows: Iterable[tuple[Any, ...]], at_once: int) -> Iterator[list[tuple[Any, ...]]]:
-    """At most so many at a time."""
+    """Yields batches of at most `at_once` rows."""
     rows = iter(rows)
     while batch := list(islice(rows, at_once)):
         yield batch

@@ -1,4 +1,4 @@
-"""`[verify] every`: compares a share of the rows again and again, beside the consumer that runs."""
+"""`[verify] every`: compares one share of the rows after another while the consumer runs."""
 
 import logging
 import time
@@ -22,17 +22,17 @@ from ticdc_consumer.targets.layout import TableName
 logger = logging.getLogger(__name__)
 
 MOST = 100
-"""Rows that are looked for in a table that differs."""
+"""Most differing rows that are searched for in a table."""
 NAMED = 5
-"""Rows, and tables, that are named."""
+"""Most rows, and tables, that are named."""
 _PAUSE = 0.5
 _LAST_WORD = 5.0
-"""Seconds that a comparison under way has to end."""
+"""Seconds given to a running comparison to end."""
 
 
 class ContinuousVerification:
-    """Compares in a thread and over sessions of its own. `monitor` learns what differs, and
-    `require_none` raises it unless `target.on_drift` says to overwrite it."""
+    """Compares in a separate thread and sessions. `monitor` learns the differences, and
+    `require_none` raises them unless `target.on_drift` says to overwrite."""
 
     def __init__(self, options: Settings, monitor: Monitor) -> None:
         self._options = options
@@ -49,7 +49,7 @@ class ContinuousVerification:
         self._thread.join(_LAST_WORD)
 
     def require_none(self) -> None:
-        """Raises `Drift` once rows were found that differ."""
+        """Raises `Drift` once differing rows were found."""
         if self._error is not None:
             raise self._error
 
@@ -66,8 +66,8 @@ class ContinuousVerification:
             self._error = error  # the loop raises it
 
     def _reports(self, share: Share) -> Iterator[TableReport]:
-        """What differs was compared twice, at another R: a table that `load --table` exchanged
-        meanwhile is not in the first state as a whole."""
+        """Yields the reports. Differing tables are compared twice, at another R: one that `load
+        --table` exchanged in the meantime is not wholly in the first state."""
         request = Request(MOST, sessions=1, share=share)
         unequal = set[TableName]()
         for report in verify(self._options, request):
@@ -84,7 +84,7 @@ class ContinuousVerification:
             reports += self._reports(share)
         except TicdcError as error:
             failed = str(error)
-        # What cannot be compared does not differ for that.
+        # A table that cannot be compared does not count as different.
         unable = [each for each in reports if each.problem and not each.of_target]
         failed = failed or "; ".join(f"{each.name}: {each.problem}" for each in unable[:NAMED])
         unequal = [each for each in reports if each.differences or each.of_target]

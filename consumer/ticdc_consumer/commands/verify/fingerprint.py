@@ -1,8 +1,8 @@
-"""Sets of rows, compared in whatever order they come, in memory that does not grow with them.
+"""Compares sets of rows in any order, in memory that does not grow with them.
 
-Rows go into buckets by their keys. Of a bucket, the number of its rows and the sum of their hashes
-are known: two sets of rows whose sums are equal in all buckets are equal, except with a chance of
-about 2^-64. Python's hashes of texts are keyed anew in each process, so that no row can be made to
+Rows go into buckets by their keys. The number of rows and the sum of their hashes are known for
+each bucket: two sets of rows whose sums are equal in all buckets are equal, except with a chance of
+about 2^-64. Python keys its hashes of texts newly in each process, so that no row can be made to
 look like another.
 """
 
@@ -16,7 +16,7 @@ BUCKETS = 1 << 14
 Row = tuple[str | None, ...]
 """The comparable texts of a row's columns."""
 KeyOf = Callable[[Row], Any]
-"""The values of the columns that identify a row, or the row itself."""
+"""Returns the values of the columns that identify a row, or the row itself."""
 
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
@@ -27,7 +27,7 @@ def buckets_of(rows: Sequence[Row], key_of: KeyOf) -> Numbers:
 
 
 class Fingerprint:
-    """Of all rows that were added."""
+    """Fingerprint of all rows that were added."""
 
     def __init__(self) -> None:
         self.counts = np.zeros(BUCKETS, np.int64)
@@ -52,7 +52,7 @@ class Fingerprint:
 def groups(
     buckets: Sequence[int], one: Fingerprint, other: Fingerprint, most: int
 ) -> list[frozenset[int]]:
-    """The buckets in groups whose rows fit into memory: at most `most` rows of either side, or one
+    """Groups of buckets whose rows fit into memory: at most `most` rows of either side, or one
     bucket."""
     sizes = np.maximum(one.counts, other.counts)
     grouped, rows = list[list[int]](), most

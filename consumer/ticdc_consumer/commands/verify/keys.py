@@ -1,4 +1,4 @@
-"""The rows that differ, by their keys: as the target takes them, and as the upstream finds them."""
+"""The differing rows by their keys: in the target's form, and in the upstream's conditions."""
 
 import re
 import struct
@@ -21,7 +21,7 @@ from ticdc_consumer.upstream.session import UpstreamSession
 from ticdc_consumer.upstream.tables import quoted
 
 AT_ONCE = 100
-"""Keys of one statement upstream."""
+"""Most keys of one statement upstream."""
 _DIGITS = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 
 
@@ -36,7 +36,8 @@ def canonical_keys(pair: Pair, differences: Sequence[Difference]) -> list[Key]:
 
 
 def key_arrays(layout: Layout, keys: Sequence[Key]) -> list[pa.Array]:
-    """In the order of the layout's key; that of a shared table ends with the shard."""
+    """The keys as arrays in the order of the layout's key; that of a shared table ends with the
+    shard."""
     columns = {column.name: column for column in layout.source}
     names = layout.key if layout.shard is None else layout.key[:-1]
     arrays = [
@@ -49,8 +50,8 @@ def key_arrays(layout: Layout, keys: Sequence[Key]) -> list[pa.Array]:
 def rows_of(
     pair: Pair, layout: Layout, keys: Sequence[Key], upstream: UpstreamSession
 ) -> Iterator[list[pa.Array]]:
-    """The upstream's rows of these keys, in arrays for the layout's columns. A key that is another
-    one by the upstream's collation finds that one's row."""
+    """The upstream's rows of these keys, in arrays for the layout's columns. A key that the
+    upstream's collation equates with another finds the other's row."""
     for first in range(0, len(keys), AT_ONCE):
         chunk = OfKeys.of(pair.table, pair.key, keys[first : first + AT_ONCE])
         for arrays in batches(upstream, pair.table, chunk):
@@ -59,7 +60,7 @@ def rows_of(
 
 
 def shard_array(layout: Layout, rows: int) -> pa.Array:
-    """What the shard's column of a shared table holds."""
+    """The values of the shard's column of a shared table."""
     return pa.array([layout.shard] * rows, pa.string())
 
 
@@ -79,7 +80,7 @@ def _canonical(column: Column, form: Form, text: str | None) -> str | bytes:
 
 
 def number_of(column: Column, labels: str) -> int:
-    """The index of an ENUM's label, the mask of a SET's."""
+    """The index of an ENUM's label, or the mask of a SET's labels."""
     elements = column.type.elements
     if column.type.name == "enum":
         return elements.index(labels) + 1 if labels in elements else 0

@@ -1,4 +1,5 @@
-"""Which table of the target is compared with which of the upstream, and how each column is read."""
+"""The tables of target and upstream that are compared with each other, and how each column is
+read."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -30,10 +31,10 @@ from ticdc_consumer.upstream.tables import quoted, sent
 from ticdc_consumer.upstream.tables import relation as upstream_relation
 
 PARTS = 1024
-"""Of a table, by its rows' keys: the rows of a part are read if its digests differ."""
+"""Parts of a table, by its rows' keys: the rows of a part are read if its digests differ."""
 
 Range = tuple[int | None, int | None]
-"""Keys from the first on and below the second; None where it has no such end."""
+"""Keys from the first on and below the second; None where that end is open."""
 
 _LONG = frozenset({"text", "mediumtext", "longtext", "blob", "mediumblob", "longblob", "json"})
 
@@ -49,8 +50,7 @@ class ComparedColumn:
 
 @dataclass(frozen=True, slots=True)
 class OtherTable:
-    """Where another target has a table: what stands in FROM and in WHERE, and its words for
-    digests."""
+    """A table of another target: its text in FROM and in WHERE, and its words for digests."""
 
     relation: str
     condition: str
@@ -59,10 +59,10 @@ class OtherTable:
 
 @dataclass(frozen=True)
 class Pair:
-    """A table of the upstream, and where its rows are in the target. Without a `key` a row is
-    identified by all of its columns. `left_out` are virtual columns that the target lacks. With
-    `other` the table of another target takes the upstream's place. `ranges` of `number_key` limit
-    the rows, unless there are none."""
+    """A table of the upstream, and the place of its rows in the target. Without a `key` all columns
+    identify a row. `left_out` are virtual columns that the target lacks. With `other` the table of
+    another target replaces the upstream's. `ranges` of `number_key` limit the rows, unless there
+    are none."""
 
     table: Table
     described: TargetTable
@@ -72,7 +72,7 @@ class Pair:
     key: tuple[str, ...]
     shard: Shard | None = None
     shard_column: str = ""
-    """Of the target's table, quoted."""
+    """Name in the target's table, quoted."""
     left_out: tuple[str, ...] = ()
     other: OtherTable | None = None
     ranges: tuple[Range, ...] = ()
@@ -83,7 +83,7 @@ class Pair:
 
     @property
     def long(self) -> bool:
-        """Whether single rows may take megabytes."""
+        """Returns whether single rows may take megabytes."""
         return any(column.type.name in _LONG for column in self.layout.source)
 
     @property
@@ -108,14 +108,13 @@ class Pair:
         return f"SELECT {columns} {self._from_target(parts)}"
 
     def has_digests(self, target: Target) -> bool:
-        """Whether both databases print all columns alike."""
+        """Returns whether both databases print all columns alike."""
         sides = [side for column in self.columns for side in (column.upstream, column.target)]
         words = read_back(target.dialect).DIGEST, self.other is None or self.other.words
         return all(words) and all(side.printed for side in sides)
 
     def upstream_digests(self) -> str:
-        """The statement for the number, the count of rows and the sum of their hashes, of each
-        part."""
+        """The statement for each part's number, count of rows and sum of their hashes."""
         columns = [column.upstream for column in self.columns]
         key = [column.upstream for column in self._key_columns]
         source = self._from_upstream()
@@ -164,8 +163,7 @@ class Pair:
 
     @property
     def number_key(self) -> str | None:
-        """The first column of the key, as the upstream calls it, if both sides hold it as an
-        integer."""
+        """The upstream's name of the key's first column, if both sides hold it as an integer."""
         if not self.key or self.other is not None:
             return None
         first = self._first_key
@@ -217,8 +215,8 @@ def _in_parts(part: str, parts: Collection[int]) -> str:
 
 
 def pair(target: Target, options: Settings, where: InTarget, table: Table) -> Pair:
-    """Raises `Stop` for a table that the target lacks, or that could not hold the upstream's rows
-    exactly."""
+    """Builds the pair of a table. Raises `Stop` for a table that the target lacks, or that could
+    not hold the upstream's rows exactly."""
     name = table.schema, table.name
     destination = where.of(name)
     assert destination is not None  # the filter lets it pass
@@ -227,7 +225,7 @@ def pair(target: Target, options: Settings, where: InTarget, table: Table) -> Pa
         raise NotInTarget(f"the target has no table {target.quote(*destination)}")
     shard = where.shard(name)
     compared = described if shard is None else _without(described, shard)
-    # What the target computes itself is compared, too.
+    # Columns that the target computes itself are compared, too.
     columns = tuple(replace(column, generated=False) for column in compared.columns)
     compared = replace(compared, columns=columns)
     layout = target.layout(table, (), compared, table, options.rules)
@@ -261,7 +259,7 @@ def _without(described: TargetTable, shard: Shard) -> TargetTable:
 def _column(
     target: Target, described: TargetTable, layout: Layout, number: int
 ) -> ComparedColumn | None:
-    """None for a virtual column that the target lacks."""
+    """A compared column; None for a virtual column that the target lacks."""
     column, codec = layout.source[number], layout.codecs[number]
     if codec == SKIP:
         return None
@@ -281,7 +279,8 @@ def _upstream(column: Column, form: Form) -> Comparable:
 
 
 def repair_layout(pair: Pair, target: Target) -> Layout:
-    """How the upstream's rows are written. Raises `Stop` if the target's table has no such key."""
+    """The layout for writing the upstream's rows. Raises `Stop` if the target's table has no such
+    key."""
     columns, key = sent(pair.table), pair.key
     if pair.shard is not None:
         columns, key = (*columns, shard_column(pair.shard)), (*key, pair.shard.column)
@@ -291,5 +290,5 @@ def repair_layout(pair: Pair, target: Target) -> Layout:
 
 
 def reason(error: TicdcError, table: Table) -> str:
-    """Why a table cannot be compared, without its name."""
+    """The reason why a table cannot be compared, without its name."""
     return str(error).removeprefix(f"{table.schema}.{table.name}: ")

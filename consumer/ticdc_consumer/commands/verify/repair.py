@@ -1,5 +1,5 @@
-"""The SQL that makes the target equal: rows that differ are deleted by their keys, and those of the
-upstream at R - 1 inserted."""
+"""The SQL that makes the target equal: deletes the differing rows by their keys, and inserts those
+of the upstream at R - 1."""
 
 from collections.abc import Collection, Sequence
 from threading import Lock
@@ -16,8 +16,8 @@ from ticdc_consumer.upstream.session import UpstreamSession
 
 
 class Collector(Protocol):
-    """Gets what differs in a table, from several threads; once more if a DDL came while it was
-    compared: then the last is what holds."""
+    """Gets the differences of a table, from several threads; again if a DDL came during the
+    comparison: the last call then counts."""
 
     def add(
         self,
@@ -44,7 +44,7 @@ class RepairScript:
         target: Target,
         resolved_ts: int,
     ) -> None:
-        """The statements for the rows of a table that differ; for one without a key, a comment
+        """Adds the statements for the differing rows of a table; for one without a key, a comment
         that there are none."""
         lines = [
             f"-- {pair.name} at R = {resolved_ts}: run this while no consumer runs, and R is still "
@@ -63,7 +63,7 @@ class RepairScript:
             self._tables[pair.table.schema, pair.table.name] = "\n".join(lines) + "\n\n"
 
     def text(self, unequal: Collection[TableName]) -> str:
-        """Those of these tables."""
+        """The statements of these tables."""
         return "".join(text for name, text in self._tables.items() if name in unequal)
 
 

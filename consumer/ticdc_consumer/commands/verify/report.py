@@ -1,4 +1,4 @@
-"""What was compared and what differs, for people and for programs."""
+"""The result of a comparison, for people and for programs."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -29,11 +29,11 @@ Subject = tuple[TableName, bool]
 
 @dataclass(frozen=True, slots=True)
 class TableReport:
-    """`problem`: why the table could not be compared; else how many rows it has at R, and what
-    differs, `whole` unless more does. `names` are the columns of the differences' rows.
-    `of_target`: the problem is of `relation`, in which rows or which itself have no such upstream.
-    `against`: what is in the upstream's place, if that is another target. `not_repaired`: why a
-    repair left its rows as they are."""
+    """The result for a table. `problem`: why it could not be compared; else its number of rows at
+    R, and the differences, `whole` unless there are more. `names` are the columns of the
+    differences' rows. `of_target`: the problem is of `relation`, where rows or the table itself
+    have no such upstream. `against`: the other target, if that replaces the upstream.
+    `not_repaired`: why a repair left its rows unchanged."""
 
     table: TableName
     relation: str
@@ -69,7 +69,7 @@ class TableReport:
 
     @property
     def subject(self) -> "Subject":
-        """What there is one report of."""
+        """The identity of the report."""
         return self.table, self.of_target
 
     @property
@@ -78,7 +78,7 @@ class TableReport:
 
 
 def _with_labels(pair: Pair, difference: Difference) -> Difference:
-    """The key with the label of an ENUM where it was compared by its index."""
+    """The difference with an ENUM's label in the key where its index was compared."""
     forms = {column.name: column.upstream.form for column in pair.columns}
     elements = {column.name: column.type.elements for column in pair.layout.source}
     key = tuple(
@@ -95,7 +95,7 @@ def _is_enum(pair: Pair, name: str) -> bool:
 
 
 def to_text(report: TableReport, show_values: bool) -> str:
-    """A line, and one for each of the first rows that differ."""
+    """Returns a line, and one for each of the first rows that differ."""
     return "\n".join(map(visible, _lines(report, show_values)))
 
 
@@ -144,7 +144,8 @@ def _literal(value: str | None) -> str:
 
 
 def _values(report: TableReport, difference: Difference) -> dict[str, dict[str, str | None] | None]:
-    """Of the columns that differ, on each side; of a row that one side lacks, of all."""
+    """The values of the columns that differ, on each side; for a row that one side lacks, of
+    all."""
     return {
         side: None
         if row is None
@@ -171,8 +172,8 @@ def summary(reports: Sequence[TableReport]) -> str:
 def to_json(
     reports: Sequence[TableReport], show_values: bool, repair: RepairState | None = None
 ) -> str:
-    """One object, with what became of a repair. Timestamps (TSO) are texts: they do not fit into
-    the 53 bits that jq and JavaScript keep of a number."""
+    """Returns one JSON object, with the outcome of a repair. Timestamps (TSO) are texts: they do
+    not fit into the 53 bits that jq and JavaScript keep of a number."""
     return json.dumps(
         {
             "equal": all(report.equal for report in reports),

@@ -1,4 +1,4 @@
-"""Two targets of one upstream, each by its own consumer, seen at the same R."""
+"""Two targets of one upstream, each with its own consumer, seen at the same R."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
@@ -19,7 +19,7 @@ PAUSE = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A changefeed in its target. The settings of one that only a URL names are not all known."""
+    """A changefeed in its target. If only a URL names it, not all its settings are known."""
 
     options: Settings
     same_scope: bool = True
@@ -27,8 +27,8 @@ class Side:
 
 @contextmanager
 def same_state(mine: Side, theirs: Side) -> Iterator[tuple[TargetState, TargetState]]:
-    """Holds one target where it is until the other reaches the same R; if that one steps over it,
-    the other way round. Raises `Stop` with what to do if they do not meet in time."""
+    """Holds one target's state until the other reaches the same R; if that one steps over it, swaps
+    them. Raises `Stop` with advice if they do not meet in time."""
     deadline = Deadline(PATIENCE)
     leads, follows = mine, theirs
     while True:
@@ -51,7 +51,7 @@ def _state(side: Side) -> AbstractContextManager[TargetState]:
 
 
 def _await(side: Side, resolved_ts: int, deadline: Deadline) -> int:
-    """R of the side once it is not below, or the time is over."""
+    """R of the side once it is not below `resolved_ts`, or the time is over."""
     options = side.options
     with closing(
         open_target(options.target_url, to_look=True, changefeed=options.changefeed)

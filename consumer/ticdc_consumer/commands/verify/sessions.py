@@ -12,7 +12,7 @@ from ticdc_consumer.upstream.session import UpstreamSession, reading, upstream_u
 
 
 class Sessions:
-    """Pairs of sessions that see the same: the upstream at R - 1, the target at R."""
+    """Pairs of sessions that see the same state: the upstream at R - 1, the target at R."""
 
     def __init__(self, options: Settings, state: TargetState, stack: ExitStack) -> None:
         self._options = options
@@ -29,7 +29,7 @@ class Sessions:
 
     @contextmanager
     def pair(self) -> Iterator[tuple[UpstreamSession, Target]]:
-        """One that no other thread uses."""
+        """Yields a pair that no other thread uses."""
         both = self._free.get()
         try:
             yield both
@@ -38,7 +38,7 @@ class Sessions:
             self._free.put(both)
 
     def end(self) -> None:
-        """Ends what the sessions are at, which may take an hour."""
+        """Ends the sessions, whose statements may take an hour."""
         with reading(upstream_url(self._options)) as session:
             for number in self._of_upstream:
                 session.query(f"KILL {number}")

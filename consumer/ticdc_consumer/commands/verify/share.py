@@ -1,4 +1,4 @@
-"""A part of all rows, so small that it may be compared beside a consumer that runs."""
+"""A part of all rows, small enough to be compared while a consumer runs."""
 
 from dataclasses import dataclass, replace
 from typing import Self
@@ -13,28 +13,28 @@ Ranges = tuple[Range, ...]
 DAY = 86_400.0
 """Seconds in which each share has its turn."""
 SMALLEST = 1 << 14
-"""Keys of a range, at least."""
+"""Least number of keys of a range."""
 _RANGES = 4
-"""Of a table, in each share, about."""
+"""Approximate ranges of a table in each share."""
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Number `number` of `shares`. A row stays in its share while its table grows, until that has
-    twice as many keys: its share follows from its key, and nothing needs to be stored. That holds
-    where the first column of the key is an integer on both sides; another table is in one share."""
+    """Number `number` of `shares`. A row stays in its share until its table has twice as many keys:
+    its share follows from its key, and nothing needs to be stored. That holds if the first column
+    of the key is an integer on both sides; any other table is in one share."""
 
     number: int
     shares: int
 
     @classmethod
     def at(cls, now: float, every: float) -> Self:
-        """The one whose turn it is at a time, in seconds since 1970."""
+        """The share whose turn it is at `now`, in seconds since 1970."""
         shares = max(1, round(DAY / every))
         return cls(int(now // every) % shares, shares)
 
     def of(self, pair: Pair, upstream: Rows) -> Pair | None:
-        """What of a table is in this share; None if nothing is."""
+        """The part of a table in this share; None if there is none."""
         first = crc32(pair.name.encode())
         if (key := pair.number_key) is not None:
             ((low, high),) = upstream.query(
@@ -46,8 +46,8 @@ class Share:
         return pair if first % self.shares == self.number else None
 
     def ranges(self, first: int, low: int, high: int) -> Ranges:
-        """Of keys from `low` to `high`, those in this share; `first` is the share of key 0. The
-        ends of all keys are open: the target may have others beyond them."""
+        """The ranges of keys from `low` to `high` in this share; `first` is the share of key 0. The
+        outer ends are open: the target may have other keys beyond them."""
         size = size_of(self.shares, low, high)
         least, last = low // size, high // size
         return tuple(
@@ -61,6 +61,6 @@ class Share:
 
 
 def size_of(shares: int, low: int, high: int) -> int:
-    """The keys of a range: a power of two, so that few growing tables are divided anew."""
+    """The keys of a range: a power of two, so that few growing tables are divided again."""
     keys = (high - low) // (_RANGES * shares) + 1
     return max(SMALLEST, 1 << (keys - 1).bit_length())

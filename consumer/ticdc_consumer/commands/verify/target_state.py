@@ -1,4 +1,4 @@
-"""One state of the target, with the R that it holds, as several sessions see it."""
+"""One state of the target, with its R, as several sessions see it."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -18,17 +18,18 @@ from ticdc_consumer.targets.target import Target
 from ticdc_consumer.waiting import Deadline, sleep
 
 PATIENCE = 60.0
-"""Seconds for which a pending DDL is waited for, and for a moment without a commit in which all
-sessions begin."""
+"""Seconds to wait for a pending DDL, and for a moment without a commit in which all sessions
+begin."""
 _PAUSE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class TargetState:
-    """Every session of `targets` sees the tables as they were at `resolved_ts`, until it is closed.
-    `known` are the tables that rows went to; those `set_aside` have an R of their own. With
-    `shared`, the first session reads no table but holds the state, in which the others begin anew
-    after each table: a DDL waits for the end of a transaction that has read its table."""
+    """A state in which every session of `targets` sees the tables as they were at `resolved_ts`,
+    until it is closed. `known` are the tables that rows went to; those `set_aside` have their own
+    R. With `shared`, the first session reads no table but holds the state, in which the others
+    begin again after each table: a DDL waits for the end of a transaction that has read its
+    table."""
 
     targets: Sequence[Target]
     resolved_ts: int
@@ -37,7 +38,7 @@ class TargetState:
     shared: str | None = None
 
     def set_aside_at(self, name: TableName) -> str:
-        """Why a table cannot be compared at R; "" if it can."""
+        """The reason why a table cannot be compared at R; "" if it can."""
         own = (table.resolved_ts for table in self.set_aside if table.name == name)
         resolved_ts = next(own, None)
         if not resolved_ts:
@@ -51,7 +52,7 @@ class TargetState:
 
     @property
     def snapshot_ts(self) -> int:
-        """What `tidb_snapshot` is upstream where it holds the same."""
+        """The upstream's `tidb_snapshot` with the same contents."""
         return self.resolved_ts - 1
 
     @property
@@ -59,7 +60,7 @@ class TargetState:
         return self.targets[1:] if self.shared else self.targets
 
     def begin_again(self, target: Target) -> None:
-        """One of the `readers` sees the same state in a transaction of its own."""
+        """Lets one of the `readers` see the same state in a new transaction."""
         if self.shared:
             with target.errors():
                 target.execute("COMMIT").close()
@@ -70,8 +71,9 @@ class TargetState:
 def one_state(
     options: Settings, sessions: int, *, same_scope: bool = True
 ) -> Iterator[TargetState]:
-    """Without `same_scope` the changefeed may have been reached by other settings. Raises `Stop`
-    where R is not set, or a DDL stays pending: the tables are not at R then."""
+    """Opens the state. Without `same_scope` the changefeed may have been reached with other
+    settings. Raises `Stop` if R is not set, or a DDL stays pending: the tables are then not at
+    R."""
     deadline = Deadline(PATIENCE)
     while True:
         with ExitStack() as stack:
@@ -85,9 +87,10 @@ def one_state(
 def _begin(
     options: Settings, stack: ExitStack, sessions: int, deadline: Deadline, same_scope: bool
 ) -> TargetState | None:
-    """None if the sessions do not see one state, or not one at R, and there is time left."""
+    """The state; None if the sessions do not see one state, or not one at R, and there is time
+    left."""
 
-    # All are open before the first begins: those that cannot share a state must begin at once.
+    # All open before the first begins: those that cannot share a state must begin at once.
     opened = [stack.enter_context(closing(_open(options))) for _ in range(sessions + 1)]
     first, *others = opened
     shared = _begin_one(first, None)
@@ -117,7 +120,7 @@ def _begin_one(target: Target, state: str | None) -> str | None:
 
 
 def resolved_ts_of(options: Settings, target: Target, same_scope: bool) -> int:
-    """R of the changefeed. Raises `Stop` where it is not set, or was reached otherwise."""
+    """R of the changefeed. Raises `Stop` if it is not set, or was reached with other settings."""
     store = Store(target, options.changefeed, where=InTarget.by(options, target))
     checkpoint = store.read()
     if checkpoint is None:
@@ -144,8 +147,8 @@ def _unsettled(pending: Sequence[LedgerEntry]) -> Exception:
 
 
 def ddl_since(options: Settings, resolved_ts: int) -> str:
-    """The DDL, if any, that the target has entered since it was at `resolved_ts`: what is read
-    of a table that such a one changes is not what it was."""
+    """The first DDL, if any, that the target has entered since `resolved_ts`: a table that such a
+    DDL changes no longer reads as before."""
     with closing(
         open_target(options.target_url, to_look=True, changefeed=options.changefeed)
     ) as target:

@@ -1,4 +1,4 @@
-"""What was found, as metrics in a file: node_exporter's textfile collector reads it."""
+"""The results as metrics in a file for node_exporter's textfile collector."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ RESULTS: Final = ("equal", "differs", "not compared")
 
 
 class TextFile:
-    """Raises `Usage` at once if it could not be written."""
+    """A metrics file. Raises `Usage` at once if it could not be written."""
 
     def __init__(self, path: str, changefeed: str) -> None:
         try:
@@ -40,7 +40,7 @@ class TextFile:
         )
 
     def replace(self, reports: Sequence[TableReport]) -> None:
-        """Writes these reports in the place of what it had."""
+        """Replaces the file's contents with these reports."""
         tables = Counter(map(_result, reports))
         for result in RESULTS:
             self._tables.labels(**self._labels, result=result).set(tables[result])

@@ -1,8 +1,9 @@
 """`verify --topics`: the target compared with its own topics, replayed into a SQLite file.
 
-The replay is a changefeed of another name, by the same settings, from where the log begins, or from
-a snapshot. By the promise both are the upstream at R, wherever they began. It reads up to the
-target's R while that goes on; then the target's state is held, and what has come since follows.
+The replay is a changefeed with another name and the same settings, from the beginning of the log,
+or from a snapshot. By the promise both are the upstream at R, wherever they began. It reads up to
+the target's R while the target continues; then the target's state is held, and the replay catches
+up.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,7 +29,8 @@ from ticdc_consumer.targets import open_target
 from ticdc_consumer.upstream.origin import origin_of
 
 FREE_ROUNDS = 2
-"""How often the replay is brought to the target's R before that is held: each round leaves less."""
+"""Times that the replay is brought to the target's R before that is held: each round leaves
+less."""
 SNAPSHOT = (
     "begin from a snapshot: --at TS, a timestamp below R that the upstream still has, or [source] "
     "dump"
@@ -42,13 +44,13 @@ NAMES = Names(
 
 
 Watching = Callable[[Callable[[], Activity]], AbstractContextManager[object]]
-"""What is entered while a consumer goes on, with what tells what it is at."""
+"""Opens a context for the run of a consumer, given a function that returns its activity."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replaying:
-    """`load` copies a snapshot, `replay` brings a changefeed to R; nobody but its target learns of
-    either. `at`: the snapshot's timestamp."""
+    """Functions of the replay: `load` copies a snapshot, `replay` brings a changefeed to R; only
+    its target learns of either. `at`: the snapshot's timestamp."""
 
     load: Callable[[Settings, int], object]
     replay: Callable[[Settings, int], object]
@@ -58,8 +60,8 @@ class Replaying:
 def verify_topics(
     options: Settings, request: Request, replaying: Replaying
 ) -> Iterator[TableReport]:
-    """A report of each table that the target or the replay has. Raises `Stop` where the topics do
-    not give the target's tables, or SQLite cannot hold them."""
+    """Yields a report of each table that the target or the replay has. Raises `Stop` if the topics
+    do not give the target's tables, or SQLite cannot hold them."""
     with TemporaryDirectory(prefix="ticdc-verify-") as folder:
         resolved_ts, left_out = _now(options)
         scratch = _scratch(options, Path(folder, "replay.db"), left_out)
@@ -83,7 +85,7 @@ def _now(options: Settings) -> tuple[int, list[str]]:
 
 
 def _scratch(options: Settings, file: Path, left_out: list[str]) -> Settings:
-    """The same changes as of these options, in a file in which each upstream table has its own."""
+    """The settings for the same changes, into a file in which each upstream table has its own."""
     return replace(
         options,
         changefeed=f"{options.changefeed}-replay",
@@ -108,7 +110,7 @@ def _begin(scratch: Settings, resolved_ts: int, replaying: Replaying) -> None:
             require(gaps_of_whole(survey(source, (), PATIENCE), SNAPSHOT))
         return
     snapshot_ts = origin_of(scratch).require(replaying.at)
-    assert snapshot_ts is not None  # of a dump, or given
+    assert snapshot_ts is not None  # from a dump, or passed
     if snapshot_ts >= resolved_ts:
         raise Stop(
             f"the snapshot {with_time(snapshot_ts)} is not below the target's R, "

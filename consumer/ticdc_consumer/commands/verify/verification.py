@@ -1,4 +1,4 @@
-"""All tables of a changefeed, compared at one R while upstream and target go on."""
+"""Compares all tables of a changefeed at one R while upstream and target continue."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -32,14 +32,14 @@ from ticdc_consumer.upstream.strangers import warn_of_strangers
 from ticdc_consumer.upstream.tables import defined, names
 
 ROUNDS = 5
-"""How often tables are read anew because a DDL came while they were read."""
+"""Most reads of tables, which are read again if a DDL came in the meantime."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`most`: differing rows that are looked for in a table; `sessions`: how many each side has.
-    `collectors` get what differs. `tables` are filter rules: of the changefeed's tables those that
-    match, all without rules; `only`, if it is set, names those that are compared of them, and
+    """A request. `most`: differing rows to search for in a table; `sessions`: how many each side
+    has. `collectors` get the differences. `tables` are filter rules that select among the
+    changefeed's tables, all without rules; `only`, if set, names those of them to compare, and
     `share` limits their rows."""
 
     most: int = 1_000
@@ -51,8 +51,8 @@ class Request:
 
 
 def verify(options: Settings, request: Request) -> Iterator[TableReport]:
-    """A report of each table, as soon as it is compared. Raises `Usage` without `[source]
-    upstream`, `Stop` where R is not set or the upstream no longer has R - 1, `Unavailable`."""
+    """Yields a report of each table as soon as it is compared. Raises `Usage` without `[source]
+    upstream`, `Stop` if R is not set or the upstream no longer has R - 1, `Unavailable`."""
     url = upstream_url(
         options,
         "without a TiDB, verify --topics, which replays the topics, or --against another target",
@@ -68,7 +68,7 @@ def verify(options: Settings, request: Request) -> Iterator[TableReport]:
             work = _Round(options, request, state, settled)
             doubtful = list[TableReport]()
             for report in work.reports():
-                # A DDL commits by itself, or is not seen by the transactions that were begun.
+                # A DDL commits by itself, or is not seen by transactions that have already begun.
                 if not report.equal and ddl_since(options, state.resolved_ts):
                     doubtful.append(report)
                 else:
@@ -84,7 +84,7 @@ def verify(options: Settings, request: Request) -> Iterator[TableReport]:
 
 
 class _Round:
-    """What is not `settled`, as one state of the target has them."""
+    """The tables that are not `settled`, in one state of the target."""
 
     def __init__(
         self, options: Settings, request: Request, state: TargetState, settled: set[Subject]
@@ -147,7 +147,7 @@ class _Round:
         return TableReport(table, relation, self._state.resolved_ts, problem=problem)
 
     def _of_target(self, upstream: Sequence[Table]) -> Iterator[TableReport]:
-        """What the target alone has."""
+        """Yields reports of rows and tables that only the target has."""
         reports = [*self._unknown_upstream(upstream)]
         if not self._request.tables and self._request.only is None:
             reports += self._of_no_shard(upstream)
@@ -159,7 +159,7 @@ class _Round:
                 yield report
 
     def _unknown_upstream(self, upstream: Sequence[Table]) -> Iterator[TableReport]:
-        """Tables that the stream's rows went to, and that the upstream does not have at R - 1."""
+        """Yields tables that the stream's rows went to, but that the upstream lacks at R - 1."""
         target = self._state.targets[0]
         there_too = {lower(_name(table)) for table in upstream} | {
             lower(name) for name, _ in self._settled
@@ -175,13 +175,13 @@ class _Round:
                 yield self._problem(name, relation, problem)
 
     def _warn_of_strangers(self, upstream: Sequence[Table]) -> None:
-        """Of tables that this changefeed did not fill, which no report is about."""
+        """Warns of tables that this changefeed did not fill, and that no report covers."""
         target, known = self._state.targets[0], self._state.known.destinations
         names = [*map(_name, upstream), *known]
         warn_of_strangers(target, self._options.changefeed, self._where, names)
 
     def _of_no_shard(self, upstream: Sequence[Table]) -> Iterator[TableReport]:
-        """Rows of merged tables that no upstream table has."""
+        """Yields rows of merged tables that no upstream table has."""
         target = self._state.readers[0]
         merged = defaultdict[tuple[TargetName, str], list[tuple[TableName, str]]](list)
         for name in map(_name, upstream):

@@ -1,4 +1,4 @@
-"""What the brokers list: topics, partitions, ids, and where the logs begin and end."""
+"""Listings of the brokers: topics, partitions, ids, and the ends of the logs."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,23 +29,23 @@ from ticdc_consumer.waiting import patiently
 REQUEST_TIMEOUT = 20.0
 """Seconds that the brokers may take to answer one request."""
 NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
-"""How librdkafka writes the id, all zeros, of a topic whose broker gives it none."""
+"""The topic id, all zeros, that librdkafka returns if the broker has none."""
 
 
 class Cluster:
-    """What the brokers know of topics; it lists, and reads no record."""
+    """The brokers' knowledge of topics: listings, without reading records."""
 
     def __init__(
         self, kafka: Mapping[str, str], topics: Sequence[str], patience: float | None = None
     ) -> None:
-        """`patience` is for one request; REQUEST_TIMEOUT, unless it is known."""
+        """`patience` is for one request; None for REQUEST_TIMEOUT."""
         self._patience = REQUEST_TIMEOUT if patience is None else patience
         self._where = kafka.get("bootstrap.servers", "")
         self._failures = Failures()
         settings: dict[str, Any] = {**admin_settings(kafka), "error_cb": self._failures}
         try:
             self._admin = AdminClient(settings)
-        except KafkaException as error:  # as where `oauth_cb` gives no token
+        except KafkaException as error:  # such as when `oauth_cb` gives no token
             raise Unavailable(f"Kafka: {error.args[0].str()}") from error
         self._plain: set[str] = set()
         self._names = {topic for topic in topics if not topic.startswith("^")}
@@ -53,15 +53,15 @@ class Cluster:
         self._has_controller = False
 
     def close(self) -> None:
-        """Drops the client, whose threads would go on looking for the brokers."""
+        """Drops the client, whose threads would continue to search for the brokers."""
         del self._admin
 
     def partitions(self) -> dict[str, int]:
-        """Topic -> its number of partitions, for the topics that are named or match a pattern.
+        """Returns the number of partitions of each topic that is named or matches a pattern.
 
         Raises `Stop` for a named topic that is missing, `UserRefused` if it is denied to this user,
         `Unavailable` if the brokers do not answer or a partition has no leader: the listing would
-        not be complete.
+        be incomplete.
         """
         self._admin.poll(0)
         self._failures.forget()
@@ -89,8 +89,8 @@ class Cluster:
         return counts
 
     def _not_listed(self, topics: Sequence[str]) -> TicdcError:
-        """A list leaves out, without a word, what this user may not see; a topic that is named is
-        denied by name."""
+        """The error for missing topics: a listing silently omits those that this user may not see;
+        a request by name is denied."""
         denied = []
         if self._has_controller:
             named = TopicCollection(list(topics))
@@ -107,10 +107,11 @@ class Cluster:
         return self._offsets(partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
 
     def ask_ids(self, topics: Iterable[str]) -> Callable[[], dict[str, str]]:
-        """Asks for the brokers' ids, and returns what waits for them: a topic that was deleted and
-        recreated has another one.
+        """Asks for the brokers' ids, and returns a function that waits for them: a topic that was
+        deleted and recreated has another id.
 
-        As of the last `partitions`: the controller answers, and librdkafka waits for one.
+        The controller answers, and librdkafka waits for one: if the last `partitions` found none,
+        all ids are "".
         """
         ids = dict.fromkeys(topics, "")
         if not self._has_controller:
@@ -132,17 +133,17 @@ class Cluster:
         return answer
 
     def list(self) -> Listing:
-        """Raises as `partitions` does."""
+        """The present listing. Raises as `partitions` does."""
         counts = self.partitions()
         everywhere = [(topic, n) for topic, count in counts.items() for n in range(count)]
         ids = self.ask_ids(counts)  # both are asked before either answers
         return Listing(self.ends(everywhere), ids())
 
     def list_patiently(self, known: Iterable[TopicPartition], patience: float) -> Listing:
-        """A listing that has every partition of `known`, tried again for `patience` seconds.
+        """A listing that has every partition of `known`, retried for `patience` seconds.
 
         Raises `Stop` if one stays missing (its topic was deleted, or never had so many), and for a
-        topic that is compacted.
+        compacted topic.
         """
         known = set(known)
 
@@ -161,9 +162,9 @@ class Cluster:
         return listing
 
     def _refuse_compacted(self, topics: Iterable[str]) -> None:
-        """Raises `Stop` for a topic that is compacted: messages of one key are deleted, and the
-        others do not show it. Each topic is asked for once; where the brokers do not answer, it is
-        taken as not compacted."""
+        """Raises `Stop` for a compacted topic: messages of one key are deleted, and the others do
+        not show it. Each topic is asked for once; if the brokers do not answer, it counts as not
+        compacted."""
         unknown = [topic for topic in topics if topic not in self._plain]
         for topic, settings in self.settings(unknown).items():
             if "compact" in settings.get("cleanup.policy", ""):
@@ -175,7 +176,7 @@ class Cluster:
 
     def since(self, times: Mapping[TopicPartition, float]) -> dict[TopicPartition, int]:
         """The first offset of each whose record is not older than that time, in seconds since 1970;
-        -1 if none is so new."""
+        -1 if none is that new."""
         specs = {
             KafkaTopicPartition(*name): OffsetSpec.for_timestamp(round(at * 1000))
             for name, at in times.items()
@@ -189,8 +190,8 @@ class Cluster:
     def _offsets(
         self, partitions: Iterable[TopicPartition], spec: OffsetSpec
     ) -> dict[TopicPartition, int]:
-        """Raises `Unavailable` also for a partition that is answered without an offset, as a broker
-        under load does whose leader is not known at this moment."""
+        """The requested offsets. Raises `Unavailable` also if an answer has no offset, as from a
+        loaded broker that does not know the leader now."""
         offsets = self._answered({KafkaTopicPartition(*name): spec for name in partitions})
         for (topic, number), offset in offsets.items():
             if offset < 0:

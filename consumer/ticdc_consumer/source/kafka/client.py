@@ -1,4 +1,5 @@
-"""librdkafka's clients: their settings, what their errors mean, and one loop that consumes."""
+"""Clients of librdkafka: their settings, the meaning of their errors, and one loop that
+consumes."""
 
 import logging
 import time
@@ -22,10 +23,10 @@ WARNING_INTERVAL = 30.0
 POLL_WAIT = 0.2
 """Seconds that one empty poll takes."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.001, 0.005
-"""Seconds between two looks for a message that is waited for: few while it may come at once, and
-in the long run 0.01 of a core."""
+"""Seconds between two checks for an awaited message: short while it may come at once, and in the
+long run 0.01 of a core."""
 QUIET = {"log_level": "2"}
-"""Without it, librdkafka remarks on each of its tries to connect, twenty times a second."""
+"""Setting without which librdkafka logs each attempt to connect, twenty times a second."""
 
 _CONSUMER_ONLY = ("group.", "enable.auto", "auto.offset", "fetch.", "max.poll", "session.timeout")
 _PASSING = (
@@ -47,37 +48,38 @@ _REFUSING = (
     KafkaError.GROUP_AUTHORIZATION_FAILED,
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
 )
-"""The brokers answer, and do not let this user in."""
+"""Errors of brokers that answer, but do not let this user in."""
 
 
 def refuses(error: KafkaError) -> bool:
-    """Whether the brokers answer, and refuse this user, or are not trusted."""
+    """Returns whether the brokers answer, and refuse this user, or are not trusted."""
     return error.code() in _REFUSING
 
 
 ALLOW_IT = ": allow it Read and Describe there (kafka-acls --add)"
-"""What helps a user to whom a topic is denied."""
+"""Advice for a user to whom a topic is denied."""
 
 
 def is_denied(error: BaseException | None) -> bool:
-    """Whether the brokers deny this user a topic."""
+    """Returns whether the brokers deny this user a topic."""
     if not isinstance(error, KafkaException):
         return False
     return bool(error.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED)
 
 
 def admin_settings(kafka: Mapping[str, str]) -> dict[str, Any]:
-    """The settings that are not a consumer's own (librdkafka warns of those)."""
+    """The settings that are not only a consumer's (librdkafka warns of those)."""
     settings = with_functions(kafka)
     return {**QUIET, **{k: v for k, v in settings.items() if not k.startswith(_CONSUMER_ONLY)}}
 
 
 def consumer_settings(kafka: Mapping[str, str]) -> dict[str, Any]:
-    """A consumer that follows nobody's group, and never jumps over a gap in the log."""
+    """The settings of a consumer that follows nobody's group, and never jumps over a gap in the
+    log."""
     return {
         "group.id": "ticdc-consumer",
         "fetch.queue.backoff.ms": 2,  # 1000 by default: a drained queue would sleep
-        "fetch.wait.max.ms": 20,  # a seek waits for the fetch that is under way
+        "fetch.wait.max.ms": 20,  # a seek waits for the current fetch
         "queued.max.messages.kbytes": 8192,  # what is beyond a cut is fetched in vain
         **QUIET,
         **with_functions(kafka),
@@ -92,7 +94,7 @@ def consumer_settings(kafka: Mapping[str, str]) -> dict[str, Any]:
 class Failures:
     """A client's `error_cb`, called where the client is polled. Keeps the first failure: it names
     the cause, the last one only says that nothing is left to try. With `warns`, logs failures at
-    once and every half minute. `refused`: a failure was that the brokers refuse this user."""
+    once and every half minute. `refused`: the brokers refused this user."""
 
     def __init__(self, warns: bool = False) -> None:
         self._warns = warns
@@ -122,8 +124,8 @@ class Failures:
 def consume_error(
     error: KafkaError, topic: str, partition: int, position: int
 ) -> TicdcError | None:
-    """What a broker's refusal to give the record at `position` means; None for what librdkafka
-    tries again."""
+    """The meaning of a broker's refusal to return the record at `position`; None for errors that
+    librdkafka retries."""
     if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
         return Stop(
             f"{topic}[{partition}] no longer holds offset {position}, which the next cut needs: "
@@ -146,10 +148,11 @@ class Polled(Protocol):
 
 
 def consume(consumer: Polled, size: int, wait: float) -> list[KafkaMessage]:
-    """What has come, at most `size` messages; waits up to `wait` seconds for the first.
+    """Returns the messages that have come, at most `size`; waits up to `wait` seconds for the
+    first.
 
-    librdkafka is never told to wait: it waits for a moment of the wall clock, so that a clock that
-    is set back by an hour while a topic is silent would make any wait last an hour.
+    librdkafka itself never waits: it waits for a moment of the wall clock, so that a clock set back
+    by an hour while a topic is silent would make any wait last an hour.
     """
     deadline, pause = Deadline(wait), FIRST_PAUSE
     while not (messages := consumer.consume(size, 0)) and not deadline.passed:
@@ -159,10 +162,10 @@ def consume(consumer: Polled, size: int, wait: float) -> list[KafkaMessage]:
 
 
 def batches(consumer: Polled, size: int, patience: float) -> Iterator[list[KafkaMessage]]:
-    """What the brokers send, at most `size` messages at a time, without an end; an empty batch if
-    nothing came for a moment. Ends of partitions and errors are messages, too.
+    """Yields the brokers' messages without end, at most `size` at a time; an empty batch if nothing
+    came for a moment. Ends of partitions and errors are messages, too.
 
-    Raises `SourceAway` if they send nothing for `patience` seconds.
+    Raises `SourceAway` if the brokers send nothing for `patience` seconds.
     """
     silence = 0.0
     while True:
@@ -176,8 +179,8 @@ def batches(consumer: Polled, size: int, patience: float) -> Iterator[list[Kafka
 def records_from(
     kafka: Mapping[str, str], starts: Mapping[TopicPartition, int], size: int, patience: float
 ) -> Generator[tuple[TopicPartition, KafkaMessage | None], None, None]:
-    """The records of some partitions from an offset each, without an end, and None at the end of
-    a partition. Raises as `consume_error` says and as `batches` does."""
+    """Yields the records of some partitions without end, each from an offset, and None at the end
+    of a partition. Raises as `consume_error` says and as `batches` does."""
     consumer = Consumer(consumer_settings(kafka))
     try:
         consumer.assign([KafkaTopicPartition(*start, offset) for start, offset in starts.items()])

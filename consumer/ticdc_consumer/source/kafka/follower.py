@@ -1,4 +1,4 @@
-"""Topics as a task in the driver reads them: from cut to cut, without connecting or seeking."""
+"""Reads topics in the driver as a task: from cut to cut, without connecting or seeking."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -14,13 +14,13 @@ from ticdc_consumer.source.kafka.recent import MOST_BYTES, Recent
 from ticdc_consumer.source.marks import TopicPartition
 
 MOST_PREFETCHED = {"queued.max.messages.kbytes": "16384"}
-"""A small cut has no more, and what comes while none is read stays with the brokers."""
+"""Limit on prefetching: a small cut has no more, and other messages stay with the brokers."""
 
 
 class Follower:
-    """A consumer that stays at the end of the partitions that small cuts are read from. What it
-    gave above one cut is there for the next. The scout's messages of partition 0 are used as far
-    as they go: nothing is fetched twice. One thread at a time."""
+    """A consumer that stays at the end of the partitions that small cuts are read from. Messages
+    above one cut are kept for the next. The scout's messages of partition 0 are used as far as they
+    go: nothing is fetched twice. One thread at a time."""
 
     gives_messages = True
 
@@ -38,7 +38,7 @@ class Follower:
             self._consumer.close()
 
     def release(self) -> None:
-        """Follows nothing any more, as while large cuts are read elsewhere."""
+        """Stops following, as while large cuts are read elsewhere."""
         self._unfollow(self._recent.partitions)
 
     def read(self, receiver: Receiver[ProgressT], size: int) -> Iterator[None]:
@@ -47,7 +47,7 @@ class Follower:
     def _messages(
         self, partitions: Mapping[TopicPartition, ProgressT], size: int
     ) -> Iterator[Sequence[Any]]:
-        """As `tasks.messages` gives them."""
+        """Yields messages as `tasks.messages` does."""
         yield from self._remembered(self._scouted, partitions)
         rest = {name: progress for name, progress in partitions.items() if not progress.done}
         if not rest:
@@ -65,7 +65,7 @@ class Follower:
     def _remembered(
         self, recent: Recent, partitions: Mapping[TopicPartition, ProgressT]
     ) -> Iterator[Sequence[Any]]:
-        """What has been fetched before. Partitions that nothing is missing of are done."""
+        """Yields messages that were fetched before. Partitions that lack nothing are done."""
         covered = {
             name: progress
             for name, progress in partitions.items()
@@ -82,7 +82,7 @@ class Follower:
             progress.done |= recent.reaches(name, progress.end)
 
     def _follow(self, partitions: Mapping[TopicPartition, ProgressT]) -> None:
-        """Lets the consumer give these partitions from where they are read on."""
+        """Makes the consumer follow these partitions from their present positions."""
         new = [
             (name, progress.position)
             for name, progress in partitions.items()
@@ -105,8 +105,8 @@ class Follower:
     def _concerning(
         self, partitions: Mapping[TopicPartition, object], batch: Iterable[Any]
     ) -> Iterator[Any]:
-        """Without what the brokers refuse of partitions that are not read now: they are asked again
-        when one is."""
+        """Yields the messages without refusals for partitions that are not read now: the brokers
+        are asked again when one is."""
         for message in batch:
             topic, error = message.topic(), message.error()
             name = topic, message.partition()

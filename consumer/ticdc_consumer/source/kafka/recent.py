@@ -1,4 +1,4 @@
-"""The last messages of partitions, kept for the cut that is read next."""
+"""The last messages of partitions, kept for the next cut."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -9,14 +9,14 @@ from confluent_kafka import KafkaError
 from ticdc_consumer.source.marks import TopicPartition
 
 MOST_BYTES = 8 << 20
-"""Bytes of messages, about, that are remembered of all partitions together."""
+"""Approximate bytes of messages that are remembered, over all partitions."""
 OVERHEAD = 300
-"""About what a message takes beside its value."""
+"""Approximate bytes of a message without its value."""
 
 
 class Recent:
-    """What a client gave of each partition from an offset on, without a gap. Above a budget of
-    bytes all that came before is forgotten."""
+    """Messages of each partition from an offset on, without a gap, as a client returned them. Above
+    a budget of bytes all earlier ones are forgotten."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
@@ -26,20 +26,20 @@ class Recent:
         self._ends: dict[TopicPartition, int] = {}
 
     def begin(self, topic_partition: TopicPartition, offset: int) -> None:
-        """From here on the client gives this partition from `offset`."""
+        """Notes that the client returns this partition from `offset` from here on."""
         self.drop(topic_partition)
         self._messages[topic_partition] = deque()
         self._begins[topic_partition] = self._ends[topic_partition] = offset
 
     def drop(self, topic_partition: TopicPartition) -> None:
-        """The client gives no more of the partition."""
+        """Notes that the client no longer returns the partition."""
         for message in self._messages.pop(topic_partition, ()):
             self._bytes -= _size(message)
         self._begins.pop(topic_partition, None)
         self._ends.pop(topic_partition, None)
 
     def add(self, messages: Iterable[Any]) -> None:
-        """Takes all that the client gave, in its order: records, and the ends of partitions."""
+        """Takes all messages of the client, in its order: records, and the ends of partitions."""
         for message in messages:
             topic_partition = message.topic(), message.partition()
             if topic_partition not in self._ends:
@@ -56,21 +56,22 @@ class Recent:
             self.forget()
 
     def forget(self) -> None:
-        """Goes on with what comes next."""
+        """Drops all messages; continues with the next."""
         for topic_partition, end in list(self._ends.items()):
             self.begin(topic_partition, end)
 
     def covers(self, topic_partition: TopicPartition, offset: int) -> bool:
-        """Whether all that the client gave from `offset` on is here, and what it will give."""
+        """Returns whether all messages from `offset` on are here, or will be once the client
+        returns them."""
         begin = self._begins.get(topic_partition)
         return begin is not None and begin <= offset <= self._ends[topic_partition]
 
     def reaches(self, topic_partition: TopicPartition, offset: int) -> bool:
-        """Whether the client has given everything below `offset`."""
+        """Returns whether the client has returned everything below `offset`."""
         return self._ends.get(topic_partition, -1) >= offset
 
     def since(self, topic_partition: TopicPartition, offset: int) -> list[Any]:
-        """The messages from `offset` on, which must be covered; forgets those before."""
+        """Returns the messages from `offset` on, which must be covered; forgets those before."""
         messages = self._messages[topic_partition]
         while messages and messages[0].offset() < offset:
             self._bytes -= _size(messages.popleft())

@@ -26,21 +26,22 @@ from ticdc_consumer.source.marks import DdlIdentity, Mark, SeenDdl, TopicPartiti
 from ticdc_consumer.waiting import Deadline
 
 BATCH = 10_000
-"""Messages that one poll takes at most."""
+"""Most messages that one poll takes."""
 FAR_BEHIND = 3_000
-"""Messages of one poll that no small cut will need."""
+"""Messages of one poll from which on no small cut will need them."""
 FAR = 100_000
-"""Offsets of a topic's partition 0 that Spark's tasks look through, if so many are ahead."""
+"""Offsets ahead in a topic's partition 0 from which Spark's tasks search them."""
 FARTHEST = 1_000_000
-"""Offsets of a topic that they look through at a time."""
+"""Offsets of a topic that tasks search at a time."""
 AFTER_FAILURE = 60.0
-"""Seconds for which they are not asked again after they read nothing."""
+"""Seconds for which tasks are not asked again after they read nothing."""
 
 
 class Scout:
-    """Keeps the marks and DDL it has read, and how far it has read; it may run ahead of what is
-    applied, since Kafka's log is the buffer. It adds the schemas that it reads to `schemas`. Up to
-    a topic's first mark it decodes rows, too: a topic without commit_ts may never have a mark."""
+    """Keeps the marks and DDL that it has read, and its position, which may run ahead of the
+    applied R, since Kafka's log is the buffer. It adds the schemas that it reads to `schemas`.
+    Up to a topic's first mark it decodes rows, too: a topic without commit_ts may never have a
+    mark."""
 
     def __init__(
         self,
@@ -48,7 +49,7 @@ class Scout:
         schemas: Schemas,
         surveys: Callable[[], RunSurvey | None] = lambda: None,
     ) -> None:
-        """`surveys` gives a way to have Spark's tasks look far ahead, if there is one now."""
+        """`surveys` returns a way to have Spark's tasks search far ahead, if there is one now."""
         self._surveys = surveys if _tells_rows(options) else (lambda: None)
         self._options = options
         self._schemas = schemas
@@ -66,7 +67,7 @@ class Scout:
         self._begun: dict[str, int] = {}
         self._next: dict[str, int] = {}
         self.recent = Recent(MOST_BYTES)
-        """The messages that a small cut is read from, rows included."""
+        """The messages that a small cut is read from, including rows."""
         self.marks: list[Mark] = []
         self.top: dict[str, Mark] = {}
         self._ddls: dict[DdlIdentity, SeenDdl] = {}
@@ -83,18 +84,18 @@ class Scout:
 
     @property
     def trouble(self) -> Unavailable | None:
-        """What librdkafka reported since the last message came."""
+        """librdkafka's failure since the last message."""
         return self._failures.trouble
 
     def follow(self, starts: Mapping[str, int]) -> None:
-        """Adds topics, each from an offset of its partition 0. One that was begun behind that, for
-        a table that was released, is read again from there."""
+        """Adds topics, each from an offset of its partition 0. One that was begun after that offset
+        is read again from there, for a table that was released."""
         for topic, offset in starts.items():
             begun = self._begun.get(topic)
             if begun is None or offset < begun:
                 if begun is not None:
                     self._consumer.incremental_unassign([KafkaTopicPartition(topic, 0)])
-                    self.top.pop(topic, None)  # what is before its mark is not known
+                    self.top.pop(topic, None)  # nothing is known of the offsets before its mark
                 self._begun[topic] = self._next[topic] = offset
                 self.recent.begin((topic, 0), offset)
                 self._consumer.incremental_assign([KafkaTopicPartition(topic, 0, offset)])
@@ -114,15 +115,15 @@ class Scout:
         return list(self._ddls.values())
 
     def forget(self, applied: int) -> None:
-        """Drops what is below `applied`: replays of it mean nothing."""
+        """Drops everything below `applied`, whose replays mean nothing."""
         self.marks = [mark for mark in self.marks if mark.resolved_ts > applied]
         for identity in [i for i, seen in self._ddls.items() if seen.ddl.commit_ts < applied]:
             del self._ddls[identity]
 
     def poll(self, wait: float) -> int:
-        """Reads what has come, at most a batch, waiting up to `wait` seconds for the first. What is
-        far ahead Spark's tasks look through, if they can. Returns the number of messages, or of
-        the offsets that tasks have read."""
+        """Reads new messages, at most a batch, waiting up to `wait` seconds for the first. Spark's
+        tasks search what is far ahead, if they can. Returns the number of messages, or of the
+        offsets that tasks have read."""
         if self._is_behind and (far := self._look_far()):
             return far
         messages = consume(self._consumer, BATCH, wait)
@@ -148,15 +149,15 @@ class Scout:
             self.newest = newest / 1000
 
     def _look_far(self) -> int:
-        """Has tasks look through what is far ahead. Returns how many offsets that was; 0 if nothing
-        is, or tasks cannot now."""
+        """Has tasks search what is far ahead. Returns the number of offsets; 0 if nothing is, or
+        tasks cannot now."""
         look = self._surveys() if time.monotonic() >= self._looks_from else None
         far = self._far() if look is not None else {}
         if look is None or not far:
             return 0
         survey = KafkaSurvey(self._options.kafka, for_tasks(self._options), far)
         read = 0
-        # What tasks cannot read is left to this client.
+        # This client reads what tasks cannot.
         with self._fetching_from_next(far), suppress(Retry):
             results = surveyed(far, look(survey))
             read = sum(self._take(topic, result) for topic, result in results.items())
@@ -165,7 +166,7 @@ class Scout:
         return read
 
     def _far(self) -> dict[str, tuple[int, int]]:
-        """What is far ahead, of topics that have shown a mark."""
+        """The offsets far ahead, by topic, of topics that have shown a mark."""
         far = {}
         for topic in self.top:
             start, partition = self._next[topic], KafkaTopicPartition(topic, 0)
@@ -176,8 +177,8 @@ class Scout:
 
     @contextmanager
     def _fetching_from_next(self, topics: Iterable[str]) -> Iterator[None]:
-        """Inside, the client fetches nothing of these; then it goes on where they have been read
-        to."""
+        """Keeps the client from fetching these topics inside; then it continues from their new
+        positions."""
         self._consumer.incremental_unassign([KafkaTopicPartition(topic, 0) for topic in topics])
         try:
             yield
@@ -188,7 +189,7 @@ class Scout:
                 self.recent.begin((topic, 0), self._next[topic])
 
     def _take(self, topic: str, result: Surveyed) -> int:
-        """Takes what tasks found. Returns the number of offsets that they read."""
+        """Takes the results of tasks. Returns the number of offsets that they read."""
         latest, start = latest_sane(self._options), self._next[topic]
         for each in result.messages:
             self._take_message(topic, each.offset, each.time, each.key, each.value, latest)
@@ -199,8 +200,8 @@ class Scout:
 
     def require_marks(self, silence: float, list_topics: Callable[[], Listing]) -> None:
         """Raises `Stop` if any partition has rows, no topic has a resolved ts, and nothing came for
-        `silence` seconds: TiCDC sends one every second. Brokers that have more, and do not send it,
-        are waited for."""
+        `silence` seconds: TiCDC sends one every second. Waits for brokers that have more, but do
+        not send it."""
         if self.top or time.monotonic() - self._last_record < silence:
             return
         ends = list_topics().ends
@@ -298,5 +299,5 @@ class Scout:
 
 
 def _tells_rows(options: Settings) -> bool:
-    """Whether most rows are known for what they are without being decoded."""
+    """Returns whether most rows are recognised without being decoded."""
     return protocol_of(options).may_be_control is not every_record

@@ -1,4 +1,4 @@
-"""Kafka as a source: what the brokers list, and what the scout reads in partition 0."""
+"""Kafka as a source: the brokers' listings, and the scout's reading of partition 0."""
 
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ from ticdc_consumer.source.marks import Mark, SeenDdl, TopicPartition
 
 
 class KafkaSource:
-    """Topics of a cluster. The scout is created at its first use: to list needs none."""
+    """Topics of a cluster. The scout is created on first use: listing needs none."""
 
     rows_per_offset = 1.0
     listing_may_lag = True
@@ -127,8 +127,8 @@ class KafkaSource:
             self._scout.forget(applied)
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Writes the group's offsets, without waiting. Errors are ignored, except that a client
-        that cannot go on raises `Unavailable`."""
+        """Writes the group's offsets, without waiting. Errors are ignored, but a client that cannot
+        continue raises `Unavailable`."""
         try:
             self._scout.commit(offsets)
         except KafkaException as error:

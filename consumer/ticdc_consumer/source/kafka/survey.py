@@ -1,5 +1,5 @@
-"""Marks and DDL far ahead in partition 0, found by Spark's tasks: the many rows between them do not
-pass through the driver."""
+"""Searches for marks and DDL far ahead in partition 0, in Spark's tasks: the many rows between them
+do not pass through the driver."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from ticdc_consumer.source.kafka import tasks
 from ticdc_consumer.source.records import Records
 
 BATCH = 1_000
-"""Messages that a task asks of Kafka at a time."""
+"""Messages that a task requests from Kafka at a time."""
 COLUMNS = pa.schema(
     [
         ("topic", pa.string()),
@@ -29,7 +29,7 @@ COLUMNS = pa.schema(
         ("start", pa.int64()),
     ]
 )
-"""Of `Candidate`."""
+"""Columns of `Candidate`."""
 
 
 class Candidate(NamedTuple):
@@ -47,7 +47,7 @@ class Candidate(NamedTuple):
 
 @dataclass(slots=True)
 class Surveyed:
-    """What was found in a topic, in its order, up to the first offset that was not read: `end`.
+    """The results for a topic, in its order, up to the first offset that was not read: `end`.
     `time` is that of the last message before it, in ms."""
 
     end: int
@@ -57,7 +57,7 @@ class Surveyed:
 
 @dataclass(slots=True)
 class _Progress:
-    """How far a task has read its part of a partition 0."""
+    """Progress of a task in its part of a partition 0."""
 
     start: int
     end: int
@@ -66,12 +66,12 @@ class _Progress:
     time: int = 0
 
     def keep(self, offset: int) -> None:
-        """No cut is made of it."""
+        """Does nothing: no cut is made of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaSurvey:
-    """Looks for marks and DDL in partition 0 of some topics: in `spans`, half-open ranges of
+    """Search for marks and DDL in partition 0 of some topics: in `spans`, half-open ranges of
     offsets. Pickled to Spark's tasks."""
 
     kafka: Mapping[str, str]
@@ -80,15 +80,15 @@ class KafkaSurvey:
     columns = COLUMNS
 
     def parts(self, tasks: int) -> Sequence[Self]:
-        """For each of so many tasks, its part of every span."""
+        """Returns, for each of `tasks` tasks, its part of every span."""
         return [
             replace(self, spans={name: _part(*s, nth, tasks) for name, s in self.spans.items()})
             for nth in range(tasks)
         ]
 
     def find(self) -> Iterator[pa.RecordBatch]:
-        """The messages, then how far each span was read. That is not to its end where the brokers
-        refuse: whoever goes on from there learns why."""
+        """Yields the messages, then the position in each span. It falls short of the end if the
+        brokers refuse: the next reader from there learns why."""
         progress = {
             (topic, 0): _Progress(start, end, start)
             for topic, (start, end) in self.spans.items()
@@ -106,7 +106,7 @@ class KafkaSurvey:
 
 
 def _part(start: int, end: int, nth: int, of: int) -> tuple[int, int]:
-    """The `nth` of so many parts of a range, which may be empty."""
+    """The `nth` of `of` parts of a range, which may be empty."""
     return start + (end - start) * nth // of, start + (end - start) * (nth + 1) // of
 
 
@@ -131,7 +131,7 @@ def _tested(may_be_control: ControlTest, records: Records) -> Sequence[bool]:
 
 
 def _may_be(may_be_control: ControlTest, key: bytes | None, value: bytes | None) -> bool:
-    """What cannot be looked at may be anything: the driver names it."""
+    """Tests a message; True if that fails: the driver then reports it."""
     try:
         return may_be_control(key, value)
     except Exception:  # noqa: BLE001
@@ -150,7 +150,7 @@ def _packed(candidates: Sequence[Candidate]) -> pa.RecordBatch:
 
 
 def surveyed(spans: Mapping[str, tuple[int, int]], table: pa.Table) -> dict[str, Surveyed]:
-    """What the tasks of a survey of `spans` found, together; by topic."""
+    """The combined results of the tasks of a survey of `spans`, by topic."""
     messages: dict[str, list[Candidate]] = defaultdict(list)
     ends: dict[tuple[str, int], Candidate] = {}
     for each in map(Candidate, *(table[name].to_pylist() for name in COLUMNS.names)):

@@ -1,5 +1,5 @@
-"""What topics show at one time: where their logs begin and end, their retention, and the last
-messages of each partition."""
+"""Facts of topics at one time: the ends of their logs, their retention, and the last messages of
+each partition."""
 
 import time
 from collections import Counter
@@ -22,9 +22,9 @@ from ticdc_consumer.source.marks import TopicPartition
 from ticdc_consumer.waiting import Deadline
 
 LAST = 50
-"""Messages of each partition that are read, at most."""
+"""Most messages of each partition that are read."""
 MOST = 64
-"""Partitions up to which they are."""
+"""Most partitions whose last messages are read."""
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class _Tail:
 
 
 def look(options: Settings, patience: float) -> SourceFacts:
-    """Takes `patience` seconds for each request, at most. Raises `Unavailable` and `Stop`."""
+    """Collects the facts; `patience` is in seconds per request. Raises `Unavailable` and `Stop`."""
     deadline = Deadline(patience)
     with closing(Cluster(options.kafka, options.topics, patience)) as cluster:
         counts = cluster.partitions()
@@ -92,7 +92,7 @@ def _tails(
     ends: Mapping[TopicPartition, int],
     patience: float,
 ) -> Mapping[TopicPartition, _Tail]:
-    """By partition, those without messages too; none if they did not come in time."""
+    """Tails by partition, empty ones included; none if they did not come in time."""
     tails = {name: _Tail(ends[name]) for name in starts}
     unread = {name for name, start in starts.items() if start < ends[name]}
     if not unread:
@@ -120,7 +120,7 @@ def _tails(
 
 def _add(tail: _Tail, message: KafkaMessage, decode: RecordDecoder) -> None:
     tail.newest = max(tail.newest or 0.0, message.timestamp()[1] / 1000)
-    # What cannot be read is the run's to report.
+    # The run reports messages that cannot be read.
     with suppress(Exception):
         for event in decode(message.key(), message.value()):
             match event:

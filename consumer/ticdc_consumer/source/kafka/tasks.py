@@ -1,4 +1,4 @@
-"""Topics as Spark's tasks read them."""
+"""Reads topics in Spark's tasks."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _topic, _partition, _error = map(methodcaller, ("topic", "partition", "error"))
 
 @dataclass(frozen=True, slots=True)
 class KafkaTasks:
-    """`kafka` are librdkafka's settings."""
+    """Reader of topics; `kafka` are librdkafka's settings."""
 
     kafka: Mapping[str, str]
     gives_messages = True
@@ -33,7 +33,7 @@ class KafkaTasks:
 
 
 def feed(receiver: Receiver[ProgressT], batches: Iterable[Sequence[Any]]) -> Iterator[None]:
-    """Feeds a task what the brokers gave, up to the listed ends. Yields after each batch, and while
+    """Feeds a task the brokers' messages, up to the listed ends. Yields after each batch, and while
     rows are completed."""
     for batch in batches:
         for progress, messages in until_ends(batch, receiver.progress):
@@ -48,11 +48,11 @@ def feed(receiver: Receiver[ProgressT], batches: Iterable[Sequence[Any]]) -> Ite
 def messages(
     kafka: Mapping[str, str], partitions: Mapping[TopicPartition, ProgressT], size: int
 ) -> Iterator[Sequence[Any]]:
-    """The brokers' messages, at most `size` of them at a time, until all partitions are done, which
-    `until_ends` sees to.
+    """Yields the brokers' messages, at most `size` at a time, until all partitions are done, as
+    `until_ends` marks them.
 
     Raises `Unavailable` if the brokers send nothing for `SILENCE` seconds, and `Stop` for a
-    partition whose log no longer has what is asked of it.
+    partition whose log no longer has the requested offset.
     """
 
     def done() -> bool:
@@ -80,8 +80,8 @@ def messages(
 def until_ends(
     batch: Sequence[Any], partitions: Mapping[TopicPartition, ProgressT]
 ) -> Iterator[tuple[ProgressT, Sequence[Any]]]:
-    """A batch's records in their order, those that follow each other in a partition together. The
-    partition is done at the end that was listed, once all before is taken."""
+    """Yields a batch's records in order, consecutive ones of a partition together. The partition is
+    done at the listed end, once everything before is taken."""
     for (topic, partition), run in _runs(batch):
         progress = partitions.get((topic, partition))
         error = run[0].error()
@@ -99,12 +99,12 @@ def until_ends(
 
 
 def _runs(batch: Sequence[Any]) -> Iterator[tuple[TopicPartition, Sequence[Any]]]:
-    """The batch in parts: records of one partition that follow each other, or one end or error."""
+    """Splits the batch: consecutive records of one partition, or one end or error."""
     if not batch:
         return
-    # Messages are untyped: to check what may be None costs too much, once per message.
+    # Messages are untyped: checking for None would cost too much, once per message.
     topics, numbers, errors = ([*map(ask, batch)] for ask in (_topic, _partition, _error))
-    # Not compared with `==`: that of an error and None leaves an exception behind.
+    # `==` is avoided: comparing an error with None leaves an exception behind.
     is_event = [*map(is_not, errors, repeat(None))]
     of_first = topics.count(topics[0]), numbers.count(numbers[0])
     if of_first == (len(batch), len(batch)) and True not in is_event:
@@ -124,7 +124,7 @@ _consumers: dict[bytes, Consumer] = {}
 
 
 def _consumer(kafka: Mapping[str, str]) -> Consumer:
-    """One consumer per worker process and cluster: connecting costs more than a small cut."""
+    """The consumer of a cluster, one per worker process: connecting costs more than a small cut."""
     name = orjson.dumps(dict(kafka), option=orjson.OPT_SORT_KEYS)
     if name not in _consumers:
         while _consumers:

@@ -10,7 +10,8 @@ from ticdc_consumer.errors import Stop
 from ticdc_consumer.source.marks import TopicPartition
 
 SETTLED_AFTER = timedelta(days=2)
-"""A date is of the writer's time zone (up to 14 hours from UTC), and clocks differ."""
+"""Margin after a date, which is of the writer's time zone (up to 14 hours from UTC); clocks
+differ."""
 
 
 def layout_of(options: ReadSettings) -> PathLayout:
@@ -52,7 +53,7 @@ def files_of_partition(
 
 
 def settled(directory: Directory, resolved_ts: int) -> bool:
-    """Whether all rows that were ever written there are below R, by the calendar."""
+    """Returns whether all rows ever written there are below R, by the calendar."""
     ended = None if directory.date is None else _end(directory.date)
     return ended is not None and ended <= moment(resolved_ts) - SETTLED_AFTER
 
@@ -70,7 +71,7 @@ def require_date(directory: Directory) -> None:
 
 
 def _end(date: str) -> datetime | None:
-    """When a day, month or year ends, in UTC; None for what is not a date, and for the calendar's
+    """End of a day, month or year, in UTC; None for an invalid date, and for the calendar's
     last."""
     parts = [int(part) for part in date.split("-")]
     year, month, day = (*parts, 1, 1)[:3]

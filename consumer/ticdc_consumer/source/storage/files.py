@@ -1,4 +1,4 @@
-"""A storage, as fsspec opens it: its files, and their contents."""
+"""The files of a storage, and their contents, through fsspec."""
 
 from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
@@ -22,13 +22,13 @@ _CREDENTIALS: Mapping[str, str] = {
     **dict.fromkeys(("gs", "gcs"), _GCS),
     **dict.fromkeys(("abfs", "abfss", "az"), _AZURE),
 }
-"""Where a driver of fsspec finds its credentials, by the scheme of the URL."""
+"""Place where a driver of fsspec finds its credentials, by the scheme of the URL."""
 
 
 class Files:
     """The files below a prefix, by their path relative to it. Opening it and calls raise
-    `Unavailable` for whatever the storage's driver raised (each has errors of its own), with only
-    its type and where the driver finds its credentials: its text, like the URL, may hold secrets.
+    `Unavailable` for any error of the storage's driver (each has its own), with only its type and
+    the place where the driver finds its credentials: its text, like the URL, may hold secrets.
     `setting` has the URL."""
 
     def __init__(self, url: str, setting: str = "storage.url") -> None:
@@ -38,10 +38,10 @@ class Files:
             raise ConfigError(f"{setting} needs `pip install ticdc-consumer[storage]`") from error
         self._scheme = url.partition("://")[0]
         try:
-            # A listing must be of now.
+            # A listing must be current.
             files, prefix = url_to_fs(url, use_listings_cache=False)
         except (ImportError, ValueError, TypeError) as error:
-            # fsspec names the driver that is missing; other texts may hold the URL.
+            # fsspec names the missing driver; other texts may hold the URL.
             reason = str(error) if isinstance(error, ImportError) else self._reason(error)
             raise ConfigError(f"fsspec cannot open {setting}: {reason}") from error
         except Exception as error:
@@ -64,7 +64,7 @@ class Files:
         }
 
     def sizes(self, paths: Collection[str]) -> dict[str, int]:
-        """The sizes of files, by a request for each. Raises `Stop` for a file without one."""
+        """The sizes of files, one request for each. Raises `Stop` for a file without one."""
         try:
             answer = (
                 self._files.sizes([f"{self._prefix}/{path}" for path in paths]) if paths else []
@@ -91,8 +91,8 @@ class Files:
         return content
 
     def part(self, path: str, begin: int, end: int) -> bytes | None:
-        """The bytes of a file from one offset to another, as far as there are any; None if it does
-        not exist."""
+        """The existing bytes of a file from one offset to another; None if the file does not
+        exist."""
         try:
             content: bytes = self._files.cat_file(f"{self._prefix}/{path}", start=begin, end=end)
         except FileNotFoundError:
@@ -105,7 +105,7 @@ class Files:
         return content
 
     def open(self, path: str) -> "OpenFile | None":
-        """A file that is read from its begin; None if it does not exist."""
+        """Opens a file to be read from its beginning; None if it does not exist."""
         try:
             return OpenFile(self._files.open(f"{self._prefix}/{path}", "rb"), path, self._reason)
         except FileNotFoundError:
@@ -122,7 +122,7 @@ class Files:
 
 
 class OpenFile:
-    """The bytes of a file, one part after the other, as far as pyarrow asks for them."""
+    """The bytes of a file, one part after the other, as pyarrow asks for them."""
 
     def __init__(self, file: Any, path: str, reason: Callable[[Exception], str]) -> None:
         self._file, self._path, self._reason = file, path, reason
@@ -144,7 +144,7 @@ class OpenFile:
 
 @lru_cache(maxsize=4)
 def files_of(url: str) -> Files:
-    """One per storage and process: clients are expensive."""
+    """Files of a storage, opened once per process: clients are expensive."""
     return Files(url)
 
 

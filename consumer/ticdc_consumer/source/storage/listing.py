@@ -1,4 +1,4 @@
-"""What a storage holds, from one listing: directories with their ends, and schema files."""
+"""The contents of a storage, from one listing: directories with their ends, and schema files."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -15,13 +15,13 @@ from ticdc_consumer.source.storage.directories import layout_of, partition_of, r
 from ticdc_consumer.source.storage.files import Files
 
 _OURS = re.compile(r"CDC.*\.(?:csv|json|index)|schema.*\.json")
-"""What the sink calls its files, in any of its layouts."""
+"""Names of the sink's files, in any of its layouts."""
 
 
 @dataclass(slots=True)
 class StorageContents:
-    """`ends` has the number of files of each directory; `indexed` the directories whose index file
-    was read, with the end that it was right for."""
+    """The contents. `ends` has the number of files of each directory; `indexed` the directories
+    whose index file was read, with the end for which it was valid."""
 
     ends: dict[TopicPartition, int] = field(default_factory=dict)
     schemas: list[SchemaPath] = field(default_factory=list)
@@ -31,11 +31,11 @@ class StorageContents:
 def contents_of(
     files: Files, options: Settings, resolved_ts: int, indexed: Mapping[TopicPartition, int]
 ) -> StorageContents:
-    """Lists the storage, without the directories that are settled at `resolved_ts`. An index file
-    is read if the directory has other files than when it was `indexed`.
+    """Lists the storage, without the directories that are settled at `resolved_ts`. Reads an index
+    file if the directory's files have changed since it was `indexed`.
 
     Raises `Stop` for a file of the sink that does not fit the layout of the options, or whose date
-    cannot be, and for a directory that lacks a file; what is being written may look so, too.
+    is impossible, and for a directory that lacks a file; files being written may look so, too.
     """
     layout = layout_of(options)
     extension = stored_files(options).format.extension
@@ -93,8 +93,8 @@ def _require(partition: TopicPartition, wrong: Iterable[int], last: int, what: s
 
 
 def _check_index(files: Files, path: str, partition: TopicPartition, end: int) -> None:
-    """Before TiCDC 8.5.5, an index is written before the file that it names: that one may be
-    missing."""
+    """Checks the index. Before TiCDC 8.5.5, it is written before the file that it names, which may
+    be missing."""
     content = files.read(path)
     if not content:
         return

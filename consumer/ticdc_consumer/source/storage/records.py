@@ -1,6 +1,6 @@
 """A storage's files as the tasks read them: each is a record, its path the key.
 
-A storage that does not answer is asked again: a cut that fails is read again from its begin.
+Reading is retried if a storage does not answer: a failed cut is read again from its beginning.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -35,8 +35,8 @@ class FileRecord:
 def not_yet(
     options: ReadSettings, partition: TopicPartition, end: int, ddls: Iterable[int]
 ) -> bool:
-    """Whether the directory can hold nothing of a cut that ends at `end`, since its version is
-    later: that of a DDL at the cut's end (`ddls` are their commit_ts), or a greater one."""
+    """Returns whether the directory can hold nothing of a cut that ends at `end`, since its version
+    is later: that of a DDL at the cut's end (`ddls` are their commit_ts), or a greater one."""
     version = directory_of(layout_of(options), partition).version
     return version >= end or (version == end - 1 and version in ddls)
 
@@ -44,8 +44,8 @@ def not_yet(
 def left_out(
     options: ReadSettings, partition: TopicPartition, wants: Callable[[tuple[str, str]], bool]
 ) -> bool:
-    """Whether the table is left out, so that its files need not be readable. A path with a table's
-    id does not show it, and rows that describe their columns name their table."""
+    """Returns whether the table is left out, so that its files need not be readable. A path with a
+    table's id does not show it, and rows that describe their columns name their table."""
     if stored_files(options).describe_columns:
         return False
     directory = directory_of(layout_of(options), partition)
@@ -55,8 +55,8 @@ def left_out(
 def records(
     options: ReadSettings, partition: TopicPartition, start: int, end: int
 ) -> Iterator[FileRecord]:
-    """The files of a directory, from one offset to another. Raises `Stop` for a file that no longer
-    exists, and `Unavailable` if the storage does not answer."""
+    """Yields the files of a directory, from one offset to another. Raises `Stop` for a file that no
+    longer exists, and `Unavailable` if the storage does not answer."""
     assert options.storage_url is not None
     url, layout = options.storage_url, layout_of(options)
     folder = directory_of(layout, partition).path
@@ -79,8 +79,8 @@ def _read(url: str, path: str) -> bytes | None:
 
 
 class FileDecoder:
-    """The changes of a file. `known` are the tables as the stream's own DDL defined them: they
-    have what schema files leave out."""
+    """Decodes the changes of a file. `known` are the tables as the stream's own DDL defined them:
+    they have what schema files leave out."""
 
     def __init__(self, options: ReadSettings, known: Mapping[tuple[str, str], Table]) -> None:
         self._options = options
@@ -94,7 +94,7 @@ class FileDecoder:
         self._terminator = options.storage_terminator.encode()
 
     def changes(self, record: FileRecord) -> Iterator[RowChange]:
-        """Raises `Stop` and WireError, which name the file."""
+        """Yields the changes of a file. Raises `Stop` and WireError, which name the file."""
         file = self._layout.data_file(record.path)
         if file is None:
             raise ValueError(f"{record.path!r} is not a data file of this layout")
@@ -118,7 +118,7 @@ class FileDecoder:
             raise
 
     def _table(self, directory: Directory) -> Table:
-        """Without columns if the file's records describe them."""
+        """The directory's table, without columns if the file's records describe them."""
         if self._describe_columns:
             return Table(directory.schema, directory.table, ())
         assert self._options.storage_url is not None
@@ -130,7 +130,7 @@ class FileDecoder:
 
 @lru_cache(maxsize=4096)
 def _table_of(url: str, layout: PathLayout, directory: Directory) -> Table:
-    """The table of a version, by its schema file: that never changes."""
+    """The table of a version, from its schema file, which never changes."""
     base = directory.path.split("/")
     folder = base[0] if directory.table_id is not None else "/".join(base[:2])
     schemas = [layout.schema_path(path) for path in _listed(url, f"{folder}/meta")]
@@ -148,8 +148,8 @@ def _table_of(url: str, layout: PathLayout, directory: Directory) -> Table:
 
 
 def _completed(stored: Table, known: Table) -> Table:
-    """With the virtual columns marked, which schema files have and data files do not; with the
-    members of ENUM and SET, which the old architecture leaves out."""
+    """Marks the virtual columns, which schema files have and data files do not; adds the members of
+    ENUM and SET, which the old architecture leaves out."""
     declared = {column.name: column for column in known.columns}
     return replace(stored, columns=tuple(_declared(stored.columns, declared)))
 

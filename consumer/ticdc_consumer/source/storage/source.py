@@ -23,12 +23,12 @@ from ticdc_consumer.source.storage.tasks import StorageTasks
 from ticdc_consumer.waiting import patiently
 
 EVERY = 1.0
-"""Seconds between two looks at `metadata`, which TiCDC writes every other second at most."""
+"""Seconds between two checks of `metadata`, which TiCDC writes every other second at most."""
 
 
 class StorageSource:
     """The prefix of a cloud storage sink. A topic is a directory that numbers its files, with one
-    partition; an offset the number of files before."""
+    partition; an offset is the number of files before."""
 
     rows_per_offset = 1_000.0
     listing_may_lag = False
@@ -48,18 +48,18 @@ class StorageSource:
         self.regressions = 0
         self.schemas = Schemas(options)
         self.newest: float | None = None
-        """When a file came is not asked for."""
+        """Unknown: the times of files are not asked for."""
         self.trouble: Unavailable | None = None
-        """What does not answer is raised."""
+        """None: a storage that does not answer raises an error."""
 
     def close(self) -> None:
-        """The clients of storages are their processes'."""
+        """Does nothing: storage clients belong to their processes."""
 
     # --- listing -------------------------------------------------------------------------------
 
     def list(self) -> Listing:
         """Lists the directories, and reads the DDL. Raises `Unavailable`, and `Stop` or `WireError`
-        for what is not as the sink leaves it."""
+        for contents that the sink would not leave."""
         contents = contents_of(self._files, self._options, self._applied, self._indexed)
         self._indexed = contents.indexed
         for schema in contents.schemas:
@@ -68,8 +68,8 @@ class StorageSource:
         return Listing(contents.ends, {topic: "" for topic, _ in contents.ends})
 
     def list_patiently(self, known: Iterable[TopicPartition], patience: float) -> Listing:
-        """A listing that has every directory of `known` that is not settled; tried again for
-        `patience` seconds, since files are listed one by one while others are written."""
+        """A listing that has every directory of `known` that is not settled; retried for `patience`
+        seconds, since files are listed one by one while others are written."""
         expected = self.expected(known)
 
         def listing() -> Listing:
@@ -84,17 +84,18 @@ class StorageSource:
         return patiently(listing, patience, (Stop, Unavailable, WireError))
 
     def expected(self, known: Iterable[TopicPartition]) -> set[TopicPartition]:
-        """Directories whose rows are all below R may be deleted."""
+        """Directories that are not settled; the rows of the others are below R, and they may be
+        deleted."""
         return {p for p in known if not settled(directory_of(self._layout, p), self._applied)}
 
     def record_at(
         self, topic_partition: TopicPartition, offset: int, patience: float
     ) -> LogRecord | None:
-        """Files are numbered from 1 without a gap: nothing needs to be compared."""
+        """None: files are numbered from 1 without a gap, so nothing needs to be compared."""
         return None
 
     def begins(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Always 0: a directory without its first file is refused."""
+        """Returns 0 for each: a directory without its first file is refused."""
         return dict.fromkeys(partitions, 0)
 
     def _read_schema(self, path: SchemaPath) -> None:
@@ -114,30 +115,30 @@ class StorageSource:
     # --- marks and DDL -------------------------------------------------------------------------
 
     def follow(self, starts: Mapping[str, int]) -> None:
-        """Everything is followed."""
+        """Does nothing: everything is followed."""
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """A storage has no place for it."""
+        """Does nothing: a storage has no place for offsets."""
 
     def position(self, topic: str) -> int:
-        """Nothing is read ahead."""
+        """Returns 0: nothing is read ahead."""
         return 0
 
     def ddls(self) -> Sequence[SeenDdl]:
         return [*self._ddls.values()]
 
     def forget(self, applied: int) -> None:
-        """Drops what is below `applied`, from which the next cut begins."""
+        """Drops everything below `applied`, from which the next cut begins."""
         self._applied = applied
         self.marks = [mark for mark in self.marks if mark.resolved_ts > applied]
         self._ddls = {p: s for p, s in self._ddls.items() if s.ddl.commit_ts >= applied}
 
     def survey_by(self, surveys: Callable[[], RunSurvey | None]) -> None:
-        """No rows lie between marks and DDL, which are files of their own."""
+        """Does nothing: no rows lie between marks and DDL, which have their own files."""
 
     def poll(self, wait: float) -> int:
-        """Looks at `metadata`, if it is time, waiting up to `wait` seconds for that; 1 if it has a
-        new mark. Raises `Unavailable` if the storage does not answer."""
+        """Checks `metadata` when it is due, waiting up to `wait` seconds for that; returns 1 if it
+        has a new mark. Raises `Unavailable` if the storage does not answer."""
         pause = self._next_look - time.monotonic()
         if pause > wait:
             time.sleep(wait)
@@ -152,7 +153,7 @@ class StorageSource:
             patiently(self._look_at_metadata, patience)
 
     def require_marks(self, silence: float) -> None:
-        """The `metadata` file, which is the mark, is waited for."""
+        """Does nothing: the mark is the `metadata` file, which the consumer awaits."""
 
     def _look_at_metadata(self) -> int:
         self._next_look = time.monotonic() + EVERY

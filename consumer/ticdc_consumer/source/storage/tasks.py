@@ -1,4 +1,4 @@
-"""A storage's files as Spark's tasks read them."""
+"""Reads a storage's files in Spark's tasks."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from ticdc_consumer.source.storage.records import FileDecoder, left_out, not_yet
 
 @dataclass(frozen=True, slots=True)
 class StorageTasks:
-    """The cut ends at `end`; `ddls` are the commit_ts of the DDL seen, `definitions` the tables as
-    the stream's own DDL defined them."""
+    """The reader of a cut that ends at `end`; `ddls` are the commit_ts of the DDL seen,
+    `definitions` the tables as the stream's own DDL defined them."""
 
     options: ReadSettings
     end: int
@@ -22,7 +22,7 @@ class StorageTasks:
     gives_messages = False
 
     def read(self, receiver: Receiver[ProgressT], size: int) -> Iterator[None]:
-        """A step is a file, or some of its changes; `size` is not used."""
+        """Feeds the receiver. A step is a file, or some of its changes; `size` is not used."""
         files = FileDecoder(self.options, self.definitions)
         for partition, progress in receiver.progress.items():
             if progress.done or left_out(self.options, partition, receiver.wants):

@@ -1,2 +1,2 @@
-"""What a consumer is at: `Monitor` takes the reports of its steps, `Activity` is one look at it,
-`ActivityRecorder` writes that into the target beside the data's transactions."""
+"""The activity of a consumer: `Monitor` takes the reports of its steps, `Activity` is one snapshot,
+`ActivityRecorder` writes that into the target outside the data's transactions."""

@@ -1,4 +1,4 @@
-"""One look at what a consumer is at, as programs and `status` read it."""
+"""A snapshot of a consumer's activity, as programs and `status` read it."""
 
 import json
 from bisect import bisect_left
@@ -16,8 +16,8 @@ from ticdc_consumer.targets.blockers import Blocker
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """An error: `kinds` are the names of its class and of those of its causes, `at` is when it
-    first came, in seconds since 1970, `times` how often it has come since."""
+    """An error: `kinds` are the class names of it and its causes, `at` is its first occurrence, in
+    seconds since 1970, `times` how often it has occurred since."""
 
     kinds: tuple[str, ...]
     text: str
@@ -28,7 +28,7 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class LastDdl:
-    """The last DDL that came to an end: `outcome` is `done` or `skipped`, `reason` is why it was
+    """The last DDL that finished: `outcome` is `done` or `skipped`, `reason` says why it was
     skipped, or that an operator did it."""
 
     id: str
@@ -40,8 +40,8 @@ class LastDdl:
 
 @dataclass(frozen=True, slots=True)
 class SetAsideTable:
-    """A table that waits at an R of its own: why, since when, and about how many of its row
-    changes have come since."""
+    """A table that waits at its own R: the cause, the time, and the approximate number of its row
+    changes since."""
 
     table: str
     resolved_ts: int
@@ -52,8 +52,8 @@ class SetAsideTable:
 
 @dataclass(frozen=True, slots=True)
 class PartitionActivity:
-    """`restart_offset` is that of the checkpoint, `end_offset` the end of the log as last listed,
-    `resolved_ts` the newest that was read; only partition 0 is followed for these."""
+    """A partition: `restart_offset` of the checkpoint, `end_offset` of the log as last listed,
+    `resolved_ts` the newest that was read, which is followed in partition 0 only."""
 
     topic: str
     partition: int
@@ -64,8 +64,8 @@ class PartitionActivity:
 
 @dataclass(frozen=True, slots=True)
 class CutActivity:
-    """The cut that is applied, or else read: its range, about how many messages it has, how many
-    of these have been read, and how many of its rows are loaded. `spilled` says that it did not fit
+    """The cut being applied, or else read: its range, its approximate number of messages, how many
+    of them have been read, and how many of its rows are loaded. `spilled`: it did not fit
     `limits.memory_budget`."""
 
     begin_ts: int
@@ -79,13 +79,13 @@ class CutActivity:
 
 
 BOUNDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
-"""Seconds that the buckets of `StageSeconds` end at; a last one has what took longer."""
+"""Upper bounds in seconds of the buckets of `StageSeconds`; a last bucket counts longer times."""
 
 
 @dataclass(frozen=True, slots=True)
 class StageSeconds:
-    """How long a stage took in the cuts so far: how many took no longer than each of `BOUNDS`, and
-    longer than the one before, and their sum."""
+    """Duration of a stage in the cuts so far: the number of cuts in each bucket of `BOUNDS`, and
+    the sum in seconds."""
 
     buckets: tuple[int, ...] = (0,) * (len(BOUNDS) + 1)
     sum: float = 0.0
@@ -98,8 +98,8 @@ class StageSeconds:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How far it was `at` a time: R, the offsets read and listed of all partitions together, and
-    the seconds that cuts have taken by stage."""
+    """Progress `at` a time: R, the offsets read and listed of all partitions together, and the
+    seconds that cuts have taken by stage."""
 
     at: float
     resolved_ts: int
@@ -110,8 +110,8 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class ExecutorActivity:
-    """Of Spark's cluster: `count` executors, jobs that have waited for the first one since
-    `lacking_since`, and how many were `lost`, the last at `last_lost`."""
+    """Executors of Spark's cluster: their `count`, since when jobs have waited for the first one
+    (`lacking_since`), and how many were `lost`, the last at `last_lost`."""
 
     count: int = 0
     lacking_since: float | None = None
@@ -121,9 +121,9 @@ class ExecutorActivity:
 
 @dataclass(frozen=True, slots=True)
 class VerifiedShare:
-    """What `[verify] every` compared last: share `number` of `shares`, whose `rows` the target held
-    at `resolved_ts`. `differs` names the rows that do, in this share and, as far as they were not
-    compared again, in those before; `failed`: why not all was compared."""
+    """The last comparison of `[verify] every`: share `number` of `shares`, whose `rows` the target
+    held at `resolved_ts`. `differs` names the differing rows of this share and of earlier ones that
+    were not compared again; `failed`: why the comparison is incomplete."""
 
     at: float
     number: int
@@ -143,7 +143,7 @@ class VerifiedShare:
 
 @dataclass(frozen=True, slots=True)
 class Takeover:
-    """This consumer began while another one, `who`, was at work."""
+    """A takeover: this consumer began while another one, `who`, was at work."""
 
     who: str
     at: float
@@ -151,20 +151,20 @@ class Takeover:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
-    """What a consumer is at. Times are seconds since 1970 by the clock of its machine.
+    """The activity of a consumer. Times are seconds since 1970 by the clock of its machine.
 
-    `since` is when the `stage` began, which `detail` tells more about; `at` is when this was looked
-    at. `resolved_ts` is R, `committed` when it was raised last, `newest_ts` the greatest resolved
-    ts that was read, `newest_message` the Kafka time of the newest message of a partition 0.
-    `retry` is the trouble that is being tried again, `error` the last that ended a run. Since
-    `started`: `totals`, `retries` by their cause, `tables` with rows deleted and written by
-    upstream table, "" for those beyond the first thousand, `seconds` by stage of a cut. `unwritten`
-    is why the last write of this into the target failed. `source` is why nothing comes from the
-    source, `blockers` the sessions whose locks this one waits for, `pace` how far it was some
-    minutes ago and at its last commit, `executors` those of Spark's cluster, `takeover` what it
-    ended when it began, `last_ddl` the last since it started, `set_aside` the tables that wait to
-    be released, `verified` the last share that was compared with the upstream. `session` applies
-    the changes, `writer` writes this.
+    `since` is when the `stage` began, which `detail` describes; `at` is the time of this snapshot.
+    `resolved_ts` is R, `committed` when it was last raised, `newest_ts` the greatest resolved ts
+    that was read, `newest_message` the Kafka time of the newest message of a partition 0. `retry`
+    is the error that is being retried, `error` the last that ended a run. Since `started`:
+    `totals`, `retries` by their cause, `tables` with rows deleted and written by upstream table, ""
+    for those beyond the first thousand, `seconds` by stage of a cut. `unwritten` is why the last
+    write of this into the target failed. `source` is why nothing comes from the source, `blockers`
+    the sessions whose locks this one waits for, `pace` the progress some minutes ago and at its
+    last commit, `executors` those of Spark's cluster, `takeover` the consumer that it ended when it
+    began, `last_ddl` the last since it started, `set_aside` the quarantined tables, `verified` the
+    last share that was compared with the upstream. `session` applies the changes, `writer` writes
+    this.
     """
 
     changefeed: str
@@ -210,7 +210,7 @@ class Activity:
 
     @property
     def sentence(self) -> str:
-        """What it is at and since when, with the figures that belong to it."""
+        """The stage and its duration so far, with the relevant figures."""
         so_far = duration(max(0.0, self.at - self.since))
         parts = [f"{self.stage} {self.detail}".strip() + f", {so_far} so far"]
         parts += self._figures()
@@ -237,13 +237,14 @@ class Activity:
         return []
 
     def to_json(self) -> dict[str, Any]:
-        """For programs. A TSO is a text: it does not fit into the 53 bits of JSON's numbers."""
+        """JSON for programs. A TSO is a text: it does not fit into the 53 bits of JSON's
+        numbers."""
         values: dict[str, Any] = _plain(self)
         return values
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """What `to_json` gave; fields that this release does not know are left out."""
+        """Parses a result of `to_json`; ignores fields that this release does not know."""
         activity: Self = _read(cls, values)
         return activity
 
@@ -307,19 +308,19 @@ def _value(name: str, value: Any) -> Any:
 
 
 def _seconds(value: Any) -> StageSeconds | float:
-    """Of an activity, or of its pace."""
+    """Parses the seconds of an activity, or of its pace."""
     seconds: StageSeconds | float
     seconds = _read(StageSeconds, value) if isinstance(value, Mapping) else float(value)
     return seconds
 
 
 def dumps(activity: Activity) -> str:
-    """As it is stored."""
+    """Stored text of the activity."""
     return json.dumps(activity.to_json(), ensure_ascii=False, separators=(",", ":"))
 
 
 def loads(text: str) -> Activity:
-    """Raises `ValueError` for what no release has written."""
+    """Parses a stored activity. Raises `ValueError` for a text that no release has written."""
     try:
         activity: Activity = Activity.from_json(json.loads(text))
     except (AttributeError, TypeError) as error:

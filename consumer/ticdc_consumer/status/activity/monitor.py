@@ -1,6 +1,6 @@
-"""What the steps of a consumer report while they work: attribute writes, and nothing per row.
+"""The reports of a consumer's steps while they work: attribute writes, and nothing per row.
 
-The thread that applies and the one that reads ahead write to it; `look` may be called in any.
+The applying thread and the thread that reads ahead write to it; any thread may call `look`.
 """
 
 import logging
@@ -40,26 +40,26 @@ from ticdc_consumer.targets.layout import TableName
 logger = logging.getLogger(__name__)
 
 FOR_MARK = "for a resolved ts above R"
-"""Waiting reasons of a healthy consumer."""
+"""Waiting reason of a healthy consumer."""
 FOR_LOAD = "for a table's load, because its DDL comes next"
 FOR_SCHEMA = "for version"
 """Prefix of the waiting reason when a schema of the Simple protocol is missing."""
 MOST = 1_000
-"""Tables that are counted by their names, and partitions that are listed."""
+"""Most tables that are counted by name, and most partitions that are listed."""
 
 PACE_WINDOW = 300.0
-"""Seconds back to which the pace is compared."""
+"""Seconds back to the progress with which the pace is compared."""
 PACE_STEP = 5.0
-"""Seconds, at least, between two looks at it."""
+"""Least seconds between two samples of the pace."""
 
 _RANK: Mapping[Stage, int] = {"applying": 1, "running DDL": 1, "retrying": 2}
-"""Of stages that hold at once the highest is shown: the next cut is read while one is applied."""
+"""Rank of simultaneous stages; the highest is shown: the next cut is read while one is applied."""
 
 _BEFORE: frozenset[Stage] = frozenset(("planning", "starting Spark", "reading"))
-"""The stages of a cut that is not applied yet."""
+"""Stages of a cut that is not yet applied."""
 
 
-@dataclass(slots=True, eq=False)  # threads leave stages at the same time: none looks into another
+@dataclass(slots=True, eq=False)  # threads leave stages at the same time: compared by identity
 class _Entered:
     stage: Stage
     detail: str
@@ -67,7 +67,7 @@ class _Entered:
 
 
 class Monitor:
-    """What one consumer is at."""
+    """The current activity of one consumer."""
 
     def __init__(
         self, changefeed: str = "", release: str = "", secrets: frozenset[str] = frozenset()
@@ -102,12 +102,12 @@ class Monitor:
         self._unequal: dict[int, VerifiedShare] = {}
         self._set_aside: dict[TableName, SetAsideTable] = {}
         self.blockers: tuple[Blocker, ...] = ()
-        """The sessions of the target that hold what this consumer's waits for."""
+        """The sessions of the target that hold what this consumer's session waits for."""
         self.asked_at: Callable[[], float | None] = lambda: None
-        """When what the target has not answered was asked of it, by `time.monotonic`."""
+        """Time of the target's unanswered request, by `time.monotonic`."""
         self._loaded: Callable[[], int] = lambda: 0
         self.repair_waits = True
-        """Whether rows that differ may wait to be put right; a start has to look."""
+        """True if differing rows may wait for a repair; a start has to check."""
         self.generation = 0
         self.session = ""
         self.writer = ""
@@ -119,7 +119,7 @@ class Monitor:
 
     @contextmanager
     def at(self, stage: Stage, detail: str = "") -> Iterator[None]:
-        """Inside, the consumer is at this stage."""
+        """Context in which the consumer is at this stage."""
         entered = _Entered(stage, detail, time.time())
         self._entered.append(entered)
         try:
@@ -128,32 +128,31 @@ class Monitor:
             self._entered.remove(entered)
 
     def follows(self, last: Activity) -> None:
-        """The last consumer wrote this: what it could not do is still to be done."""
+        """Takes over the open problems from the activity that the last consumer wrote."""
         self._committed, self._error, self._ddls = last.committed, last.error, last.ddls
 
     def overtook(self, who: str) -> None:
-        """Another consumer was at work when this one began."""
+        """Reports that another consumer was at work when this one began."""
         self._takeover = Takeover(who, time.time())
 
     def watches(self, asked_at: Callable[[], float | None]) -> None:
-        """`asked_at` gives when what the target has not answered was asked of it, by
-        `time.monotonic`."""
+        """Sets `asked_at`, which returns the time of the target's unanswered request."""
         self.asked_at = asked_at
 
     def has_repair(self, *, waits: bool) -> None:
-        """Whether rows that differ may wait to be put right."""
+        """Reports whether differing rows may wait for a repair."""
         self.repair_waits = waits
 
     def writes_by(self, session: str) -> None:
-        """The recorder's session of the target."""
+        """Sets the recorder's session of the target."""
         self.writer = session
 
     def blocked_by(self, blockers: tuple[Blocker, ...]) -> None:
-        """The sessions of the target that hold what this consumer's waits for."""
+        """Sets the sessions of the target that hold what this consumer's session waits for."""
         self.blockers = blockers
 
     def wrote(self, unwritten: str = "") -> None:
-        """The target has what the consumer is at, unless this is why it has not."""
+        """Reports that the target has the activity, or why it has not."""
         self.unwritten = unwritten
 
     def waiting(
@@ -163,8 +162,8 @@ class Monitor:
         lacking: str = FOR_MARK,
         trouble: TicdcError | None = None,
     ) -> None:
-        """There is no cut: what is lacking has not come. `trouble` is why nothing comes, if the
-        source does not answer."""
+        """Reports that no cut is ready because `lacking` has not come. `trouble` is why nothing
+        comes, if the source does not answer."""
         self._newest_message, self._marks, self._read = newest_message, marks, None
         self._source = None if trouble is None else self._again(self._source, trouble)
         if (self._base.stage, self._base.detail) != ("waiting", lacking):
@@ -173,43 +172,44 @@ class Monitor:
     def planned(
         self, cut: CutActivity, ends: Mapping[tuple[str, int], int], marks: Mapping[str, int]
     ) -> None:
-        """A cut is there to be read, and what was listed for it."""
+        """Reports a cut that can be read, and its listed offsets."""
         self._ends, self._marks, self._read = ends, marks, cut
         self.reads(0.0)
         self._base = _Entered("planning", "", time.time())
 
     def reads(self, share: float) -> None:
-        """So much of the cut that is read has been, 0 to 1."""
+        """Reports the share of the cut that has been read, 0 to 1."""
         self._share_read = lambda: share
 
     def reads_by(self, share: Callable[[], float]) -> None:
-        """The same, asked whenever a client looks, until `reads` tells."""
+        """Sets a function for that share, called on each look until `reads`."""
         self._share_read = share
 
     def applies(self, cut: CutActivity) -> None:
-        """This cut was read, and is applied from here on."""
+        """Reports that this cut was read, and is applied from here on."""
         self.loads(lambda: 0)
         self._applied = cut
 
     def loads(self, rows: Callable[[], int]) -> None:
-        """`rows` tells, at any time, how many rows of the cut are in the transaction."""
+        """Sets `rows`, which returns at any time how many rows of the cut are in the
+        transaction."""
         self._loaded = rows
 
     def took_over(self, generation: int) -> None:
-        """The consumer holds the lease, as this generation."""
+        """Reports that the consumer holds the lease, as this generation."""
         self.generation = generation
 
     def has_session(self, session: str) -> None:
-        """The consumer works in this session of the target from here on."""
+        """Reports the session of the target that the consumer uses from here on."""
         self.session = session
 
     def reached(self, resolved_ts: int, positions: Mapping[tuple[str, int], Position]) -> None:
-        """What the target holds, at a start."""
+        """Reports the state of the target at a start."""
         self.resolved_ts, self._positions = resolved_ts, positions
         self._paced()
 
     def _paced(self) -> None:
-        """Notes how far it is; few times, and not beyond the window."""
+        """Notes the progress: few samples, and none from before the window."""
         now, paces = time.time(), self._paces
         read = sum(position.restart_offset for position in self._positions.values())
         listed = sum(self._ends.values())
@@ -228,7 +228,7 @@ class Monitor:
         tables: Mapping[str, tuple[int, int]],
         seconds: Mapping[str, float],
     ) -> None:
-        """A cut is in the target: `totals` to add, rows deleted and written by table, seconds by
+        """Reports a committed cut: `totals` to add, rows deleted and written by table, seconds by
         stage."""
         self._committed = time.time()
         self._applied, self._retry, self._error = None, None, None
@@ -247,7 +247,7 @@ class Monitor:
         self.reached(resolved_ts, positions)
 
     def ran_ddls(self, states: Sequence[str], seconds: float, last: LastDdl | None = None) -> None:
-        """DDL came to these states of the ledger, `last` after the others."""
+        """Reports the ledger states that DDL reached; `last` is the last of them."""
         if last is not None:
             self._last_ddl = replace(last, reason=self._masked(last.reason))
         for state in states:
@@ -258,11 +258,11 @@ class Monitor:
         self._seconds[stage] = self._seconds.get(stage, StageSeconds()).plus(seconds)
 
     def waits_for_operator(self, ddls: Sequence[WaitingDdl]) -> None:
-        """The pending DDL that the consumer cannot do; none once they are done."""
+        """Reports the pending DDL that the consumer cannot do; none once they are done."""
         self._ddls = tuple(replace(ddl, reason=self._masked(ddl.reason)) for ddl in ddls)
 
     def begins_without(self, tables: Iterable[SetAside]) -> None:
-        """These tables are quarantined already."""
+        """Reports the tables that are already quarantined."""
         self._set_aside = {
             each.name: SetAsideTable(
                 ".".join(each.name),
@@ -275,19 +275,19 @@ class Monitor:
         }
 
     def sets_aside(self, name: TableName, resolved_ts: int, cause: str) -> None:
-        """The run goes on without this table."""
+        """Reports that the run continues without this table."""
         table = SetAsideTable(".".join(name), resolved_ts, self._masked(cause), time.time())
         self._set_aside = {**self._set_aside, name: table}
 
     def keeps_waiting(self, rows: Mapping[TableName, int]) -> None:
-        """A cut had row changes of tables that are quarantined."""
+        """Reports a cut's row changes of quarantined tables."""
         for name, more in rows.items():
             table = self._set_aside[name]
             waiting = replace(table, waiting=table.waiting + more)
             self._set_aside = {**self._set_aside, name: waiting}
 
     def retries(self, error: BaseException, cause: Cause) -> None:
-        """Something failed for a passing reason, and is tried again."""
+        """Reports a passing failure, which is being retried."""
         with self._counting:  # the thread that reads ahead has retries of its own
             self._retries[cause] = self._retries.get(cause, 0) + 1
         trouble = self._retry = self._again(self._retry, error)
@@ -306,19 +306,19 @@ class Monitor:
         )
 
     def _again(self, before: Trouble | None, error: BaseException) -> Trouble:
-        """The error, counted with those before it that were the same."""
+        """Returns the error, counted with its preceding repetitions."""
         trouble = self._trouble(error)
         if before is not None and before.text == trouble.text:
             trouble = replace(trouble, at=before.at, times=before.times + 1)
         return trouble
 
     def recovered(self) -> None:
-        """What was tried again has worked."""
+        """Reports that the retry has succeeded."""
         self._retry, self.blockers = None, ()
 
     def repaired(self, state: RepairState | None) -> None:
-        """What the last cut made of a request to put rows right. One that still waits is taken up
-        again once the recorder sees it."""
+        """Reports the last cut's outcome of a request for a repair. A request that still waits is
+        considered again once the recorder sees it."""
         self.repair_waits = False
         if state is None:
             return
@@ -330,7 +330,7 @@ class Monitor:
             logger.warning("repair: %s", state, extra=fields)
 
     def verified(self, share: VerifiedShare) -> None:
-        """A share of the rows was compared with the upstream, or was to be."""
+        """Reports a compared share of the rows, or a failed comparison."""
         share = replace(share, failed=self._masked(share.failed))
         if not share.failed:
             self._unequal.pop(share.number, None)
@@ -352,7 +352,7 @@ class Monitor:
         logger.log(level, "verified: %s", share, extra={"event": "verified", **fields})
 
     def has_executors(self, count: int, lost: int, waits: bool) -> None:
-        """Of Spark's cluster: how many there are, how many more have gone, and whether jobs wait
+        """Reports Spark's executors: their number, how many more were lost, and whether jobs wait
         for the first one."""
         before, now = self._executors or ExecutorActivity(), time.time()
         self._executors = ExecutorActivity(
@@ -363,11 +363,12 @@ class Monitor:
         )
 
     def failed(self, error: BaseException) -> None:
-        """The loop has ended by an error, which the program that embeds it may catch."""
+        """Reports that the loop has ended by an error, which the program that embeds it may
+        catch."""
         self._error = self._trouble(error)
 
     def stopped(self, error: BaseException | None = None) -> None:
-        """The run has ended, by an error or as it was to."""
+        """Reports that the run has ended, by an error or as planned."""
         self._base = _Entered("stopped", "" if error is None else "by an error", time.time())
         if error is not None:
             self.failed(error)
@@ -379,7 +380,7 @@ class Monitor:
     # --- looking at it -------------------------------------------------------------------------
 
     def look(self) -> Activity:
-        """What the consumer is at now."""
+        """Returns the current activity."""
         entered = self._base
         if entered.stage != "stopped":
             entered = max(list(self._entered), key=_rank, default=entered)
@@ -423,12 +424,12 @@ class Monitor:
 
     @property
     def retry(self) -> Trouble | None:
-        """What is being tried again."""
+        """The error that is being retried."""
         return self._retry
 
     @property
     def is_away(self) -> bool:
-        """Whether the run ended because the target could not be reached."""
+        """Returns whether the run ended because the target could not be reached."""
         return self._error is not None and self._error.kinds[0] == "Away"
 
     def _pace(self) -> tuple[Pace, ...]:
@@ -436,12 +437,12 @@ class Monitor:
         return (paces[0], paces[-1]) if len(paces) > 1 else tuple(paces)
 
     def waited_for_target(self) -> float:
-        """For how many seconds the target has not answered."""
+        """Seconds for which the target has not answered."""
         asked_at = self.asked_at()
         return 0.0 if asked_at is None else time.monotonic() - asked_at
 
     def _partitions(self) -> tuple[PartitionActivity, ...]:
-        """The first thousand of those that are furthest behind."""
+        """The thousand partitions that are furthest behind."""
         ends, marks = self._ends, self._marks
         parts = [
             PartitionActivity(
@@ -456,7 +457,7 @@ class Monitor:
         return tuple(parts[:MOST])
 
     def _trouble(self, error: BaseException) -> Trouble:
-        # What is not ours may quote a row.
+        # The text of a foreign error may quote a row.
         text = str(error) if isinstance(error, TicdcError) else type(error).__name__
         code = error.exit_code if isinstance(error, TicdcError) else Stop.exit_code
         return Trouble(_kinds(error), self._masked(text), time.time(), code)

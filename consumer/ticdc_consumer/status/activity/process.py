@@ -1,4 +1,4 @@
-"""Whether the process of a consumer, on this machine, lives."""
+"""State of a consumer's process on this machine."""
 
 import os
 from contextlib import suppress
@@ -7,12 +7,12 @@ from typing import Literal
 
 _PROC = Path("/proc")
 _STARTED_LATE = 60.0
-"""Seconds by which a process may seem to have started after its consumer: clocks are set."""
+"""Seconds by which a process may seem to have started after its consumer: clocks get adjusted."""
 
 
 def state_of(pid: int, started: float) -> Literal["", "lives", "stopped"]:
-    """Of the process `pid` in which a consumer began at `started`, in seconds since 1970: "" if it
-    is gone, though another process may have its number now; "stopped" after SIGSTOP or Ctrl-Z."""
+    """State of the process `pid`, in which a consumer began at `started` (seconds since 1970): ""
+    if it is gone, even if another process has its number now; "stopped" after SIGSTOP or Ctrl-Z."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -20,7 +20,7 @@ def state_of(pid: int, started: float) -> Literal["", "lives", "stopped"]:
     except PermissionError:
         pass
     with suppress(OSError, ValueError, IndexError, StopIteration):
-        # The name, in parentheses, may hold anything.
+        # The name, in parentheses, may contain anything.
         fields = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
         boot = (_PROC / "stat").read_text().splitlines()
         booted = next(float(line.split()[1]) for line in boot if line.startswith("btime "))

@@ -1,5 +1,5 @@
-"""Writes what a consumer is at into the target: in a thread and a session of its own, every few
-seconds. What fails here, or takes long, does not concern the run: `Monitor.unwritten` shows it."""
+"""Writes a consumer's activity into the target: in its own thread and session, every few seconds.
+Failures and delays here do not affect the run: `Monitor.unwritten` shows them."""
 
 import logging
 import platform
@@ -25,17 +25,17 @@ logger = logging.getLogger(__name__)
 INTERVAL = 5.0
 """Seconds between two writes."""
 FIRST = 1.0
-"""Seconds until the first: a run that ends before writes once."""
+"""Seconds until the first write: a run that ends earlier writes once."""
 LAST_WORD = 3.0
 """Seconds that the end of a run waits for the last write."""
 WARNING_INTERVAL = 300.0
 SLOW_ANSWER = 1.0
-"""Seconds without an answer from the target until it is asked what keeps it."""
+"""Seconds without an answer from the target before it is asked what blocks it."""
 LOCKED = Locked.__name__
 
 
 class ActivityRecorder:
-    """Writes what `monitor` shows into the target of these options."""
+    """Writes the activity of `monitor` into the target of these options."""
 
     def __init__(self, monitor: Monitor, options: Settings) -> None:
         self._monitor = monitor
@@ -43,14 +43,14 @@ class ActivityRecorder:
         self._ends = Event()
         self._target: Target | None = None
         self._warned = -WARNING_INTERVAL
-        # A target that hangs must not keep the process.
+        # A daemon, so that a target that hangs does not keep the process alive.
         self._thread = Thread(target=self._work, name="ticdc-activity", daemon=True)
 
     def begin(self) -> None:
         self._thread.start()
 
     def end(self) -> None:
-        """Writes once more, if that can be done soon."""
+        """Writes once more, if that is soon possible."""
         self._ends.set()
         if self._monitor.session or not self._monitor.is_away:
             self._thread.join(LAST_WORD)
@@ -78,7 +78,7 @@ class ActivityRecorder:
             self._monitor.wrote(
                 str(error) if isinstance(error, TicdcError) else type(error).__name__
             )
-            # What ends a run may be the same, and is reported as its error.
+            # The error that ends a run may be the same, and is reported anyway.
             due = time.monotonic() - self._warned >= WARNING_INTERVAL
             if due and not self._ends.is_set():
                 self._warned = time.monotonic()
@@ -90,12 +90,13 @@ class ActivityRecorder:
                 )
 
     def _look_for_repairs(self, target: Target) -> None:
-        """Here, so that no cut has to."""
+        """Checks for repair requests, so that no cut has to."""
         if self._monitor.generation and RepairRequests(target, self._options.changefeed).waits():
             self._monitor.has_repair(waits=True)
 
     def _blockers(self, target: Target) -> tuple[Blocker, ...]:
-        """Of the consumer's session; between two tries for a lock, those that were seen last."""
+        """Sessions that block the consumer's; between two attempts at a lock, the last that were
+        seen."""
         session, retry = self._monitor.session, self._monitor.retry
         if session and self._monitor.waited_for_target() >= SLOW_ANSWER:
             return blockers_of(target, session)
@@ -118,7 +119,7 @@ class ActivityRecorder:
 
 
 def blockers_of(target: Target, session: str) -> tuple[Blocker, ...]:
-    """As far as this user may see them, and the server has the tables that show them."""
+    """Sessions that block `session`, if this user may see them and the server shows them."""
     try:
         return tuple(target.blockers(session))
     except TicdcError:
@@ -126,7 +127,7 @@ def blockers_of(target: Target, session: str) -> tuple[Blocker, ...]:
 
 
 def follow(target: Target, monitor: Monitor, changefeed: str) -> None:
-    """Has the monitor know what the last consumer wrote, as far as it can be read."""
+    """Passes to the monitor what the last consumer wrote, as far as it can be read."""
     with suppress(TicdcError):
         stored = read(target, changefeed)
         if stored is not None:
@@ -136,8 +137,8 @@ def follow(target: Target, monitor: Monitor, changefeed: str) -> None:
 
 
 def _was_killed(target: Target, last: Activity) -> bool:
-    """Whether a consumer that wrote lately is known to be gone: its session is, or, where sessions
-    have no names, its process, if that was on this machine."""
+    """Returns whether a consumer that wrote recently is known to be gone: by its session, or, where
+    sessions have no names, by its process, if that was on this machine."""
     if last.session:
         return not target.has_session(last.session)
     return last.host == platform.node() and not state_of(last.pid, last.started)

@@ -1,4 +1,4 @@
-"""`ticdc_activity`: what a consumer was at when it wrote last, and how long ago that is."""
+"""`ticdc_activity`: the activity that a consumer wrote last, and its age."""
 
 import platform
 from collections.abc import Mapping
@@ -17,15 +17,16 @@ from ticdc_consumer.status.activity.process import state_of
 from ticdc_consumer.targets.target import Target
 
 ALIVE = 20.0
-"""Seconds since its last word after which a consumer is silent: it writes every 5."""
+"""Seconds since its last write after which a consumer counts as silent: it writes every 5."""
 ENDED = 5.0
-"""Seconds after the last word of one that ended until whoever holds its lease is another one."""
+"""Seconds after the last write of an ended consumer from which a holder of its lease is another
+one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Silent:
-    """A consumer that lives and does not write: its session, if that is known, and whether its
-    process is `stopped`."""
+    """A consumer that is alive but does not write: its session, if known, and whether its process
+    is `stopped`."""
 
     session: str = ""
     stopped: bool = False
@@ -33,9 +34,9 @@ class Silent:
 
 @dataclass(frozen=True, slots=True)
 class StoredActivity:
-    """`age` is in seconds by the target's clock; the consumer's clock was `ahead` of that by so
-    many when it wrote. `silent` is a consumer that
-    lives although nobody wrote lately; one that was `killed` wrote lately, and is gone."""
+    """A stored activity. `age` is in seconds by the target's clock, of which the consumer's was
+    `ahead` by so many at the write. A `silent` consumer is alive without recent writes; a `killed`
+    one wrote recently, and is gone."""
 
     activity: Activity
     age: float
@@ -45,22 +46,23 @@ class StoredActivity:
 
     @property
     def running(self) -> bool:
-        """Whether the consumer has not stopped as far as is known, and wrote lately."""
+        """Returns whether the consumer wrote recently and is not known to have stopped."""
         return self.activity.stage != "stopped" and self.age < ALIVE and not self.killed
 
     @property
     def alive(self) -> bool:
-        """Whether a consumer runs: by what it wrote, or by its session or process."""
+        """Returns whether a consumer runs, judged by its writes, or by its session or process."""
         return self.running or self.silent is not None
 
 
 def read_all(target: Target) -> Mapping[str, StoredActivity]:
-    """By changefeed. Tables of an older release have none; what cannot be read is left out."""
+    """Activities by changefeed. Tables of an older release have none; unreadable ones are left
+    out."""
     return _read(target, sa.select(ACTIVITY))
 
 
 def read(target: Target, changefeed: str) -> StoredActivity | None:
-    """What the consumer of a changefeed is at, None if none has written it."""
+    """The activity of a changefeed's consumer; None if none has written it."""
     mine = ACTIVITY.c.changefeed == changefeed
     return _read(target, sa.select(ACTIVITY).where(mine)).get(changefeed)
 
@@ -82,8 +84,8 @@ def _read(target: Target, query: sa.Select[Any]) -> dict[str, StoredActivity]:
 
 
 def _killed(target: Target, stored: StoredActivity) -> bool:
-    """Whether both the process, which was on this machine, and its session are gone: in a container
-    of the same host name, the process alone may be out of sight."""
+    """Returns whether both the process, which was on this machine, and its session are gone: a
+    container with the same host name may not see the process."""
     last = stored.activity
     if not (stored.running and last.session and last.host == platform.node()):
         return False
@@ -93,8 +95,8 @@ def _killed(target: Target, stored: StoredActivity) -> bool:
 
 
 def _silent(target: Target, stored: StoredActivity) -> Silent | None:
-    """A lock, a read-only server or a full disk keeps a consumer from writing, and does not end
-    it."""
+    """A silent consumer: a lock, a read-only server or a full disk prevents its writes without
+    ending it."""
     last, ended = stored.activity, stored.activity.stage == "stopped"
     if stored.running or (ended and stored.age < ENDED):
         return None
@@ -106,15 +108,16 @@ def _silent(target: Target, stored: StoredActivity) -> Silent | None:
         session = target.leaseholder(last.changefeed, [each for each in own if each])
     if session:
         return Silent(session, process == "stopped" and session in own)
-    # Where sessions have no names, there is nothing but the process.
+    # Where sessions have no names, only the process can tell.
     return Silent(stopped=process == "stopped") if process and not last.session else None
 
 
 def write(target: Target, activity: Activity) -> bool:
-    """Replaces what is there, unless a newer consumer wrote it, or the changefeed has ended. Its
-    statements lock nothing that a cut needs.
+    """Replaces the stored activity, unless a newer consumer wrote it, or the changefeed has ended.
+    Its statements lock nothing that a cut needs.
 
-    A consumer whose start failed has no generation: it writes unless another one runs."""
+    A consumer whose start failed has no generation: it writes unless another one runs.
+    """
     generation = activity.generation or _generation_of_none(target, activity.changefeed)
     if not generation or _newest_generation(target, activity.changefeed) > generation:
         return False
@@ -126,7 +129,7 @@ def write(target: Target, activity: Activity) -> bool:
 
 
 def _newest_generation(target: Target, changefeed: str) -> float:
-    """Of the changefeed's consumers; infinite if it has ended."""
+    """The newest generation of the changefeed's consumers; infinite if it has ended."""
     both = CHECKPOINT.outerjoin(ACTIVITY, ACTIVITY.c.changefeed == CHECKPOINT.c.changefeed)
     query = (
         sa.select(CHECKPOINT.c.generation, ACTIVITY.c.generation)
@@ -139,7 +142,7 @@ def _newest_generation(target: Target, changefeed: str) -> float:
 
 
 def _generation_of_none(target: Target, changefeed: str) -> int:
-    """The newest generation, 0 if a consumer runs, there is no checkpoint, or the tables are not of
+    """The newest generation; 0 if a consumer runs, there is no checkpoint, or the tables are not of
     this release."""
     version = OwnTables(target).version()
     if version is None or (version.version, version.migrating_to) != (STATE_VERSION, STATE_VERSION):

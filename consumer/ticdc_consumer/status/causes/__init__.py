@@ -1,5 +1,4 @@
-"""Why a changefeed is where it is: a table of causes, of which the first that holds explains it.
+"""The causes of a changefeed's state: in a table of causes, the first that holds explains it.
 
-`why` and `status` ask it with what target and source show, the metrics with what the consumer
-itself is at.
+`why` and `status` pass what target and source show, the metrics what the consumer itself knows.
 """

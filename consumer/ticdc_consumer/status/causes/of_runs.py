@@ -1,4 +1,4 @@
-"""Causes in the run itself: it waits for an operator, it has ended, it was replaced, it works."""
+"""Causes in the run itself: it waits for an operator, has ended, was replaced, or works."""
 
 import re
 
@@ -20,10 +20,10 @@ from ticdc_consumer.status.causes.situation import Explanation, KnownCause, Situ
 
 RELEASE = "ticdc-consumer release {config} {table}"
 LOAD_INSTEAD = "ticdc-consumer release {config} {table} --load"
-"""For a table whose log is gone, or cannot be read, or whose rows differ from the upstream's."""
+"""Advice for a table whose log is gone or unreadable, or whose rows differ from the upstream's."""
 _RESUME = "let the load finish; if none is running, resume it: {load}"
 _OFFSET = re.compile(r"(\S+)\[(\d+)\] offset (\d+)$")
-"""How an error ends that one message raised."""
+"""End of an error that one message raised."""
 
 
 def _no_status(situation: Situation) -> Explanation | None:
@@ -110,7 +110,7 @@ _UNREADABLE = (
 
 
 def _other_protocol(situation: Situation) -> Explanation | None:
-    """Of a first run, which has applied nothing that a new start would lose."""
+    """Explains a wrong protocol of a first run, which has nothing to lose by a new start."""
     ended, error = _ended(situation), situation.trouble
     like = LIKENESS.search(error.text) if error else None
     if ended is None or error is None or like is None or situation.has_tables:
@@ -234,7 +234,8 @@ def _retries(situation: Situation) -> Explanation | None:
 
 
 def _table_quarantined(situation: Situation) -> Explanation | None:
-    """The first of them; by what the consumer itself knows if the target was not asked."""
+    """Explains the first quarantined table; by the consumer's knowledge if the target was not
+    asked."""
     waiting = [
         (f"{table.schema}.{table.table}", table.resolved_ts, table.cause, table.waiting)
         for table in situation.set_aside

@@ -1,4 +1,4 @@
-"""Causes before the consumer: brokers, TiCDC, what messages need beside them."""
+"""Causes before the consumer: brokers, TiCDC, and what messages need in addition."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -44,8 +44,8 @@ def _brokers_away(situation: Situation) -> Explanation | None:
 
 
 def _of_source(situation: Situation, kind: str) -> str:
-    """What the source raised just now; else, if nobody has asked it, or it answered to none since,
-    what the consumer has of it."""
+    """The error of class `kind` that the source just raised; if it was not asked, the one that the
+    consumer has of it."""
     if situation.source is not None:
         return ""
     if situation.source_error is not None:
@@ -56,7 +56,7 @@ def _of_source(situation: Situation, kind: str) -> str:
 
 
 def _concerns(situation: Situation, kind: str) -> bool:
-    """Whether a run waits for the source, or ended because of it."""
+    """Returns whether a run waits for the source, or ended because of it."""
     return situation.running or has_kind(situation.trouble, kind)
 
 
@@ -189,7 +189,8 @@ def _soon_deleted(
 
 
 def _is_next(facts: PartitionFacts, offset: int) -> bool:
-    """Whether messages are being deleted, and most of those that are left are not applied."""
+    """Returns whether messages are being deleted, and most of the remaining ones are not
+    applied."""
     left = facts.end - offset
     whole = facts.end - facts.begin
     return facts.begin > 0 and left >= max(thresholds.FEW, thresholds.RETAINED_SHARE * whole)
@@ -200,7 +201,7 @@ def _nobody_writes(situation: Situation) -> Explanation | None:
     if activity is None:
         return None
     if source is None or not source.partitions:
-        # A consumer has read nothing since its start, if R was reached by one before it.
+        # If an earlier consumer reached R, this one has read nothing since its start.
         read = activity.newest_message or activity.newest_ts or activity.resolved_ts
         nothing = source is None and not read
     else:

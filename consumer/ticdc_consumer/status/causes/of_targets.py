@@ -1,4 +1,4 @@
-"""Causes in the target: it is away, a session holds a lock, its disk is full, it is slow."""
+"""Causes in the target: it is unreachable, a session holds a lock, its disk is full, it is slow."""
 
 from ticdc_encoder.tso import duration
 
@@ -58,7 +58,7 @@ def _lock(situation: Situation) -> Explanation | None:
 
 
 def _blockers(situation: Situation, activity: Activity, is_locked: bool) -> tuple[Blocker, ...]:
-    """As seen just now; between two tries for a lock, as the consumer saw them last."""
+    """Sessions that block now; between two attempts at a lock, the last that the consumer saw."""
     if not situation.alive:
         return ()
     now = situation.target.blockers if situation.target else ()
@@ -73,7 +73,7 @@ def _disk_full(situation: Situation) -> Explanation | None:
 
 
 def _read_only(situation: Situation) -> Explanation | None:
-    """What is tried again since then does not count: the target takes writes by now."""
+    """Explains a read-only target, but no earlier error if it takes writes by now."""
     trouble = situation.trouble
     if situation.target is not None:
         if not situation.target.read_only:
@@ -101,7 +101,7 @@ def _ddl_runs(situation: Situation) -> Explanation | None:
 
 
 def _is_target_bound(situation: Situation) -> bool:
-    """Whether R falls behind, and most of the time is the target's."""
+    """Returns whether R falls behind and the target takes most of the time."""
     activity, pace = situation.busy, speed(situation)
     if activity is None or pace is None or situation.lag < thresholds.LAG:
         return False

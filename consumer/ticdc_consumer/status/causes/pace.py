@@ -1,4 +1,4 @@
-"""How fast it goes: rates in and out, and where the time goes; and the causes that these show."""
+"""The pace of a changefeed: rates in and out, the time by stage, and the causes that these show."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from ticdc_consumer.status.causes import thresholds
 from ticdc_consumer.status.causes.situation import Explanation, KnownCause, Situation, at_stage_for
 
 UNDER_WAY: Mapping[Stage, str] = {"applying": "load", "running DDL": "ddl", "reading": "read"}
-"""The name that the seconds of a stage have in a cut."""
+"""Name of a stage in the seconds of a cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Over the last `window` seconds: by how many seconds the lag grows in one, and messages per
-    second as they come and as they are applied, if that is known."""
+    """Speed over the last `window` seconds: the seconds by which the lag grows per second, and
+    messages per second that arrive and that are applied, if known."""
 
     window: float
     growth: float
@@ -32,7 +32,7 @@ class Speed:
 
 
 def speed(situation: Situation) -> Speed | None:
-    """None if the consumer has not been seen for long enough."""
+    """The speed; None if the consumer has not been seen for long enough."""
     activity = situation.activity
     if activity is None or not activity.pace or not activity.pace[0].resolved_ts:
         return None
@@ -49,7 +49,7 @@ def speed(situation: Situation) -> Speed | None:
 
 
 def shares(activity: Activity) -> dict[str, float]:
-    """Of the time that cuts took lately, that under way included, by stage."""
+    """Shares by stage of the time that recent cuts took, including the current one."""
     first, last = (activity.pace[0], activity.pace[-1]) if activity.pace else (None, None)
     took = dict.fromkeys(("plan", "read", "load", "ddl"), 0.0)
     for stage in took:
@@ -62,7 +62,7 @@ def shares(activity: Activity) -> dict[str, float]:
 
 
 def share_of(activity: Activity, *stages: str) -> float:
-    """Of these stages together."""
+    """The share of these stages together."""
     parts = shares(activity)
     return sum(parts.get(stage, 0.0) for stage in stages)
 

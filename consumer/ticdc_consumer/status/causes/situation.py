@@ -1,4 +1,4 @@
-"""What is looked at for a cause, and how it is explained."""
+"""Facts that show a cause, and its explanation."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,9 +20,9 @@ from ticdc_consumer.targets.blockers import Blocker
 
 @dataclass(frozen=True, slots=True)
 class TargetFacts:
-    """What the target shows beside the changefeed's state: who keeps the consumer's session
-    waiting, what keeps the database from cleaning up, tables without a key, and what keeps this
-    user from writing."""
+    """Facts of the target next to the changefeed's state: the sessions that block the consumer's,
+    what keeps the database from cleaning up, tables without a key, and what keeps this user from
+    writing."""
 
     blockers: tuple[Blocker, ...] = ()
     burdens: tuple[str, ...] = ()
@@ -32,14 +32,14 @@ class TargetFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """`now` is this machine's clock, `resolved_ts` R, `ahead` how far the consumer's clock is ahead
-    of the target's. `target` and `source` are what they showed just now, None if nobody looked;
-    `unreadable` and `source_error` are what they raised instead. `config` is the file of settings,
-    for commands. `silent` is a consumer that lives and does not write. `loading` is a first load
-    that is not finished, `set_aside` the tables that wait, by the target; the consumer itself knows
-    them by its activity. `seen` is what else is known of a target that does not answer.
-    `restarts` and `topic_ids` are the checkpoint's; `has_tables`: whether rows of any table have a
-    table that they go to."""
+    """The facts to explain. `now` is this machine's clock, `resolved_ts` R, `ahead` how far the
+    consumer's clock is ahead of the target's. `target` and `source` are what they just showed, None
+    if nobody asked; `unreadable` and `source_error` are what they raised instead. `config` is the
+    settings file, for commands. `silent` is a consumer that is alive but does not write. `loading`
+    is an unfinished first load, `set_aside` the quarantined tables in the target; the consumer
+    itself knows them by its activity. `seen` is what else is known of a target that does not
+    answer. `restarts` and `topic_ids` are the checkpoint's; `has_tables`: whether any table's rows
+    have a destination."""
 
     now: float
     resolved_ts: int = 0
@@ -63,7 +63,7 @@ class Situation:
 
     @classmethod
     def of(cls, activity: Activity) -> "Situation":
-        """As the consumer itself knows it."""
+        """The situation as the consumer itself knows it."""
         return cls(
             now=activity.at,
             resolved_ts=activity.resolved_ts,
@@ -73,26 +73,26 @@ class Situation:
 
     @property
     def alive(self) -> bool:
-        """Whether a consumer runs, also one that gives no sign."""
+        """Returns whether a consumer runs, even one that gives no sign."""
         return self.running or self.silent is not None
 
     @property
     def at_work(self) -> Activity | None:
-        """What the consumer is at, if one runs."""
+        """The consumer's activity, if one runs."""
         return self.activity if self.running else None
 
     @property
     def trouble(self) -> Trouble | None:
-        """What is tried again; if no consumer runs, what ended the last run."""
+        """The error being retried; if no consumer runs, the one that ended the last run."""
         if self.activity is None:
             return None
         return self.activity.retry if self.alive else self.activity.error
 
     @property
     def waits(self) -> Activity | None:
-        """What the consumer is at, if it waits for a resolved ts, and for nothing else. One that
-        has waited for long, while the topics show a resolved ts above R in every partition, waits
-        for something else, whatever it wrote last."""
+        """The consumer's activity, if it waits only for a resolved ts. If it has waited for long
+        although the topics show a resolved ts above R in every partition, it waits for something
+        else, whatever it wrote last."""
         activity = self.at_work
         if activity is None or (activity.stage, activity.detail) != ("waiting", FOR_MARK):
             return None
@@ -110,13 +110,13 @@ class Situation:
 
     @property
     def _is_resolved(self) -> bool:
-        """Whether the last messages of every partition show a resolved ts above R."""
+        """Returns whether the last messages of every partition show a resolved ts above R."""
         partitions = self.source.partitions.values() if self.source else ()
         return bool(partitions) and all(p.resolved_ts > self.resolved_ts for p in partitions)
 
     @property
     def busy(self) -> Activity | None:
-        """What the consumer is at, if it works on a cut."""
+        """The consumer's activity, if it works on a cut."""
         activity = self.at_work
         idle = activity is None or activity.stage in ("starting", "standby", "waiting")
         return None if idle else activity
@@ -133,18 +133,18 @@ class Situation:
 
 
 def at_stage_for(activity: Activity) -> float:
-    """Seconds."""
+    """Seconds that the stage has lasted."""
     return max(0.0, activity.at - activity.since)
 
 
 def has_kind(trouble: Trouble | None, *kinds: str) -> bool:
-    """Whether it is, or came from, an error of one of these classes."""
+    """Returns whether the error is, or was caused by, one of these classes."""
     return trouble is not None and any(kind in trouble.kinds for kind in kinds)
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """One sentence, what shows it, and what to do, where more is known than the remedy says."""
+    """One sentence, its evidence, and advice, where more is known than the remedy says."""
 
     sentence: str
     evidence: tuple[str, ...] = ()
@@ -153,8 +153,8 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class KnownCause:
-    """`recognised` and `remedy` are what docs/reference/why.md says of it; the remedy, with the
-    name of the file for `{config}`, is shown if the explanation has no advice."""
+    """A cause. `recognised` and `remedy` are its text in docs/reference/why.md; the remedy, with
+    the file's name for `{config}`, is shown if the explanation has no advice."""
 
     name: str
     recognised: str
@@ -164,7 +164,7 @@ class KnownCause:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """A cause by its name, in one sentence, with what shows it and what to do."""
+    """A cause by name, in one sentence, with its evidence and advice."""
 
     cause: str
     sentence: str

@@ -1,4 +1,4 @@
-"""The causes, in the order in which they are looked for: the first that holds is the answer."""
+"""The causes, in the order in which they are checked: the first that holds is the answer."""
 
 from ticdc_consumer.status.activity.activity import Activity
 from ticdc_consumer.status.causes import of_runs, of_sources, of_spark, of_targets, pace
@@ -10,7 +10,7 @@ CAUSES: tuple[KnownCause, ...] = (
     of_runs.NO_STATUS,
     of_runs.LOADING,
     of_runs.DDL_WAITS,
-    # What has a name of its own, whether it is tried again or has ended the run.
+    # Errors with a name of their own, whether they are being retried or have ended the run.
     of_targets.DISK_FULL,
     of_targets.READ_ONLY,
     of_sources.REGISTRY_AWAY,
@@ -28,7 +28,7 @@ CAUSES: tuple[KnownCause, ...] = (
     of_sources.RETENTION_NEAR,
     of_runs.FAILED,
     of_runs.NOT_RUNNING,
-    # One runs, and does not get on.
+    # A consumer runs, and makes no progress.
     of_spark.NO_EXECUTORS,
     of_spark.EXECUTORS_LOST,
     of_runs.RETRIES,
@@ -57,7 +57,7 @@ CAUSES: tuple[KnownCause, ...] = (
 
 
 def explain(situation: Situation) -> Diagnosis:
-    """What explains it: the first cause that holds. One always does: a consumer runs, or not."""
+    """Returns the first cause that holds. One always does: a consumer either runs or does not."""
     for cause in CAUSES:
         if (explanation := cause.explain(situation)) is not None:
             remedy = (cause.remedy.format(config=situation.config),)
@@ -71,5 +71,5 @@ def explain(situation: Situation) -> Diagnosis:
 
 
 def cause_of(activity: Activity) -> str:
-    """The name of the cause, as far as the consumer itself knows it."""
+    """The name of the cause, as far as the consumer itself knows."""
     return explain(Situation.of(activity)).cause

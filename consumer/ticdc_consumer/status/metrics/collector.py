@@ -1,4 +1,4 @@
-"""Gives what consumers are at to a registry of `prometheus_client`."""
+"""Gives the activities of consumers to a registry of `prometheus_client`."""
 
 from collections.abc import Callable, Iterator
 from itertools import accumulate
@@ -20,14 +20,14 @@ Look = Callable[[], Activity]
 
 
 class ActivityCollector(Collector):
-    """All consumers of a process that share a registry: a metric is one family there. `looks` are
-    by changefeed."""
+    """The consumers of a process that share a registry, where each metric is one family. `looks`
+    are by changefeed."""
 
     def __init__(self) -> None:
         self.looks: dict[str, Look] = {}
 
     def describe(self) -> list[Metric]:
-        """Without a look: a registry refuses names that it has already."""
+        """The families, without a look: a registry refuses names that it already has."""
         return [_family(metric) for metric in METRICS.values()]
 
     def collect(self) -> Iterator[Metric]:
@@ -43,8 +43,8 @@ _collectors: WeakKeyDictionary[CollectorRegistry, ActivityCollector] = WeakKeyDi
 
 
 def register(registry: CollectorRegistry, changefeed: str, look: Look) -> None:
-    """From here on the registry shows what `look` does, also after the consumer's end, until
-    another one of the changefeed takes its place."""
+    """Makes the registry show `look` from here on, even after the consumer's end, until another
+    consumer of the changefeed replaces it."""
     if registry not in _collectors:
         collector = ActivityCollector()
         registry.register(collector)

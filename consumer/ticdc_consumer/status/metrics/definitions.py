@@ -1,4 +1,4 @@
-"""The metrics, each as it is read from an `Activity`; docs/reference/metrics.md lists them."""
+"""The metrics, read from an `Activity`; docs/reference/metrics.md lists them."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -16,16 +16,16 @@ PREFIX = "ticdc_consumer_"
 CHANGEFEED = "changefeed"
 """The first label of every metric."""
 OTHERS = "(others)"
-"""The tables beyond the first thousand."""
+"""Label of the tables beyond the first thousand."""
 
 Kind = Literal["gauge", "counter", "histogram"]
 Values = Iterable[tuple[tuple[str, ...], float | StageSeconds]]
-"""The values of the labels, and the value."""
+"""Pairs of the labels' values and the metric's value."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricDefinition:
-    """`name` is without the prefix, and without the `_total` of a counter; `labels` come after the
+    """A metric. `name` omits the prefix, and the `_total` of a counter; `labels` follow the
     changefeed."""
 
     name: str
@@ -36,12 +36,12 @@ class MetricDefinition:
 
     @property
     def full_name(self) -> str:
-        """As Prometheus stores it."""
+        """The name in Prometheus."""
         return f"{PREFIX}{self.name}{'_total' if self.kind == 'counter' else ''}"
 
 
 def _one(value: Callable[[Activity], float | None]) -> Callable[[Activity], Values]:
-    """One value; none if it is not known."""
+    """Yields one value; none if it is unknown."""
 
     def values(activity: Activity) -> Values:
         known = value(activity)
@@ -66,7 +66,7 @@ def _causes(activity: Activity) -> Values:
 def _partitions(
     value: Callable[[int, int | None, int], float | None],
 ) -> Callable[[Activity], Values]:
-    """One value for each partition: of its restart offset, end offset, and resolved ts."""
+    """Yields one value for each partition, from its restart offset, end offset, and resolved ts."""
 
     def values(activity: Activity) -> Values:
         for each in activity.partitions:
@@ -99,7 +99,7 @@ def _ddls(activity: Activity) -> Values:
 
 @lru_cache(maxsize=1)
 def _costs(_at: float) -> Mapping[str, ProcessCost]:
-    """Measured once for each look."""
+    """Costs of the processes, measured once for each look."""
     return processes()
 
 
@@ -120,7 +120,7 @@ def _lag(activity: Activity) -> float | None:
 
 
 _METRICS = (
-    # Where it is.
+    # Position.
     MetricDefinition(
         "resolved_timestamp_seconds",
         "gauge",
@@ -188,7 +188,7 @@ _METRICS = (
         lambda activity: [((activity.release,), 1)],
         ("release",),
     ),
-    # The topics: the thousand partitions that are furthest behind.
+    # Topics: the thousand partitions that are furthest behind.
     MetricDefinition(
         "partition_restart_offset",
         "gauge",
@@ -210,7 +210,7 @@ _METRICS = (
         _partitions(lambda _restart, _end, ts: seconds(ts) if ts else None),
         ("topic", "partition"),
     ),
-    # What was applied since the start.
+    # Changes applied since the start.
     MetricDefinition("cuts", "counter", "Cuts committed.", _total("cuts")),
     MetricDefinition(
         "spilled_cuts",
@@ -258,7 +258,7 @@ _METRICS = (
         "Pending DDL that wait for an operator.",
         _one(lambda activity: len(activity.ddls)),
     ),
-    # What `[verify] every` has compared since the start.
+    # Comparisons of `[verify] every` since the start.
     MetricDefinition(
         "verified_rows", "counter", "Rows compared with the upstream.", _total("verified_rows")
     ),
@@ -295,7 +295,7 @@ _METRICS = (
         lambda activity: [((t.table,), t.waiting) for t in activity.set_aside],
         ("table",),
     ),
-    # What it costs.
+    # Costs.
     MetricDefinition(
         "stage_seconds", "histogram", "Seconds of each stage of a cut.", _stage_seconds, ("stage",)
     ),
@@ -313,4 +313,4 @@ _METRICS = (
 )
 
 METRICS: Mapping[str, MetricDefinition] = {metric.full_name: metric for metric in _METRICS}
-"""By the name under which Prometheus stores it."""
+"""The metrics by their name in Prometheus."""

@@ -1,4 +1,4 @@
-"""Has others see the metrics, for as long as a consumer runs."""
+"""Exposes the metrics while a consumer runs."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def exposed(
     options: Settings, registry: "CollectorRegistry | None", look: Callable[[], Activity]
 ) -> Iterator[None]:
-    """From here on `registry` has the metrics of `look`; inside, `[metrics] listen` answers with
-    what the registry has. Without either, nothing happens, and nothing is imported."""
+    """Adds the metrics of `look` to `registry`; inside, `[metrics] listen` serves that registry.
+    Without either, does nothing, and imports nothing."""
     if options.metrics_listen is None and registry is None:
         yield
         return

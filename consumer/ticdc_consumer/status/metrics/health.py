@@ -1,4 +1,4 @@
-"""Whether a consumer is well enough to be relied on."""
+"""Readiness of a consumer."""
 
 from ticdc_encoder.tso import duration, lag
 
@@ -6,8 +6,8 @@ from ticdc_consumer.status.activity.activity import Activity
 
 
 def unready(activity: Activity, ready_lag: float) -> str | None:
-    """Why the target is not to be relied on, in one sentence; None if it is: the consumer runs, and
-    R is less than `ready_lag` seconds old."""
+    """The reason, in one sentence, not to rely on the target; None if the consumer runs and R is
+    less than `ready_lag` seconds old."""
     if activity.stage == "stopped":
         reason = f": {activity.error.text}" if activity.error else ""
         return f"the consumer has stopped{reason}"

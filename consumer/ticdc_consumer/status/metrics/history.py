@@ -1,4 +1,4 @@
-"""How far R was behind over the last hour, and how fast rows came of late."""
+"""The lag of R over the last hour, and the recent rate of rows."""
 
 import time
 from collections import deque
@@ -14,19 +14,19 @@ STEP = 15.0
 HOUR = 3600.0
 MOST_SAMPLES = int(HOUR / STEP)
 LATELY = 60.0
-"""Seconds over which the rates of tables are taken."""
+"""Seconds over which the rates of tables are measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class LagSample:
-    """R was `lag` seconds behind `at` a time, in seconds since 1970."""
+    """A sample: R was `lag` seconds behind `at` a time, in seconds since 1970."""
 
     at: float
     lag: float
 
     @classmethod
     def of(cls, activity: Activity) -> "LagSample | None":
-        """None as long as there is no R."""
+        """The sample; None as long as there is no R."""
         if not activity.resolved_ts:
             return None
         return cls(activity.at, max(0.0, activity.at - seconds(activity.resolved_ts)))
@@ -43,7 +43,7 @@ class PageHistory:
         self._rows: deque[tuple[float, Mapping[str, int]]] = deque(maxlen=int(LATELY / STEP) + 1)
 
     def note(self, look: Callable[[], Activity]) -> None:
-        """Takes a sample, if one is due."""
+        """Takes a sample if one is due."""
         now = self._clock()
         if now < self._due:
             return
@@ -55,8 +55,8 @@ class PageHistory:
             self._samples.append(sample)
 
     def rates(self, activity: Activity) -> dict[str, float]:
-        """Rows written and deleted per second, by table, from the oldest sample to this look; none
-        less than a second after it."""
+        """Rows written and deleted per second, by table, since the oldest sample; empty within a
+        second of it."""
         if not self._rows:
             return {}
         at, then = self._rows[0]
@@ -67,7 +67,7 @@ class PageHistory:
 
     @property
     def samples(self) -> tuple[LagSample, ...]:
-        """From the oldest to the newest."""
+        """The samples, oldest first."""
         return tuple(self._samples)
 
 

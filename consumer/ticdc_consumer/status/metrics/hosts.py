@@ -1,4 +1,4 @@
-"""Whether the page answers to a name: a foreign page could have its own DNS name point here, and
+"""Host names to which the page answers: a foreign page could have its own DNS name point here, and
 then read the answer in the browser of an operator."""
 
 import re
@@ -9,8 +9,8 @@ _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::[0-9]{1,5})?", re.I
 
 
 def is_admitted(headers: Sequence[str], listen: str) -> bool:
-    """Of all `Host` headers of a request: one, with an IP address, `localhost`, or the host of
-    `[metrics] listen`."""
+    """Returns whether the request has exactly one `Host`: an IP address, `localhost`, or the host
+    of `[metrics] listen`."""
     match = _HOST.fullmatch(headers[0]) if len(headers) == 1 else None
     if match is None:
         return False

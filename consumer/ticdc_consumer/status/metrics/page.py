@@ -1,4 +1,4 @@
-"""The page at `/`: what a consumer is doing, for an operator's browser. It is made here as a whole,
+"""The page at `/` for an operator's browser: a consumer's activity. It is rendered here completely,
 and works without scripts."""
 
 import re
@@ -36,9 +36,9 @@ from ticdc_consumer.status.metrics.style import (
 )
 
 REFRESH = 15
-"""Seconds after which a browser asks again."""
+"""Seconds after which a browser reloads."""
 MOST_LINES = 50
-"""Of a table."""
+"""Most lines of a table."""
 
 HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
@@ -66,8 +66,8 @@ def document(
     ready_lag: float,
     rates: Mapping[str, float] = MappingProxyType({}),
 ) -> str:
-    """HTML that is XML, too. `samples` are those of the last hour, `rates` rows per second by
-    table."""
+    """Returns HTML that is also XML. `samples` are those of the last hour, `rates` rows per second
+    by table."""
     name = _text(activity.changefeed or "ticdc-consumer")
     reason = unready(activity, ready_lag)
     state = _state(activity, reason)
@@ -104,7 +104,7 @@ def _state(activity: Activity, reason: str | None) -> PageState:
 
 
 def _why(activity: Activity, state: PageState, reason: str | None) -> str:
-    """`reason` is why the consumer is not ready."""
+    """The section on the cause; `reason` is why the consumer is not ready."""
     diagnosis = explain(Situation.of(activity))
     evidence = _list(map(_text, diagnosis.evidence))
     advice = _list(map(_to_copy, diagnosis.advice))
@@ -117,7 +117,7 @@ def _why(activity: Activity, state: PageState, reason: str | None) -> str:
 
 
 def _figures(activity: Activity) -> str:
-    """What is read first, and from afar."""
+    """The figures that are read first, and from afar."""
     situation, committed = Situation.of(activity), activity.committed
     pace = speed(situation)
     behind = sum(max(0, (p.end_offset or 0) - p.restart_offset) for p in activity.partitions)
@@ -216,11 +216,12 @@ def _pending(ddl: WaitingDdl) -> str:
 
 
 def _partitions(activity: Activity, ready: bool) -> str:
-    """Of a consumer that is `ready`, what R waits for is no trouble."""
+    """The section on partitions. If the consumer is `ready`, one that holds R back is no
+    trouble."""
     if not activity.partitions:
         return _soft("No partition is known yet.")
     least = _least_mark(activity)
-    # Those that hold R back come first.
+    # Partitions that hold R back come first.
     ordered = sorted(
         activity.partitions,
         key=lambda each: (not _holds_back(each, least), each.topic, each.partition),
@@ -238,8 +239,8 @@ def _partitions(activity: Activity, ready: bool) -> str:
 
 
 def _least_mark(activity: Activity) -> int | None:
-    """The resolved ts that R waits for to rise, None if it waits for none: R rises to the least of
-    those of all topics, and is not yet there while a cut is applied."""
+    """The resolved ts that R waits for; None if it waits for none: R rises to the least of all
+    topics, and is not yet there while a cut is applied."""
     marks = [each.resolved_ts for each in activity.partitions if each.partition == 0]
     known = any(marks)
     return min(marks) if known and min(marks) <= activity.resolved_ts else None
@@ -263,7 +264,7 @@ def _partition(activity: Activity, each: PartitionActivity, holding: str) -> tup
 
 
 def _tables(activity: Activity, rates: Mapping[str, float]) -> str:
-    """By their rate, and by their rows; the most first."""
+    """The section on tables, ordered by rate, then by rows; the most first."""
     if not activity.tables:
         return _soft("No row was applied since the start.")
     ordered = sorted(
@@ -295,7 +296,7 @@ def _section(heading: str, body: str, css_class: str = "") -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """The cells of `rows` are markup; the head of a column of numbers begins with `#`."""
+    """A table; the cells of `rows` are markup; the head of a column of numbers begins with `#`."""
     names = "".join(map(_head, head))
     lines = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
     return f"<table><thead><tr>{names}</tr></thead><tbody>{lines}</tbody></table>"
@@ -312,7 +313,7 @@ def _list(items: Iterable[str]) -> str:
 
 
 def _to_copy(advice: str) -> str:
-    """What it ends with is set apart, if it is to be copied."""
+    """The advice as markup, with the text to copy at its end set apart."""
     end = _TO_COPY.search(advice)
     if end is None:
         return _text(advice)
@@ -332,7 +333,7 @@ def _soft(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """A text of others: no markup, no character that hides or moves what is beside it."""
+    """A foreign text as markup: escaped, without characters that hide or move their neighbours."""
     return escape(visible(text))
 
 

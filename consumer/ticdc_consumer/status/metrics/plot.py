@@ -1,5 +1,5 @@
-"""Pictures of the page, as inline SVG. It has no text: that is HTML, so that it keeps its size on
-a phone."""
+"""Pictures of the page, as inline SVG. Their text is HTML instead, so that it keeps its size on a
+phone."""
 
 from collections.abc import Sequence
 
@@ -9,12 +9,12 @@ from ticdc_consumer.status.metrics.history import HOUR, LagSample
 
 WIDTH, HEIGHT = 720, 160
 LEAST_TOP = 1.0
-"""Seconds that the height stands for, at least."""
+"""Least seconds that the height stands for."""
 
 
 def lag_plot(samples: Sequence[LagSample], now: float, limit: float) -> str:
-    """The lag over the last hour, or as long as there are samples of it, and the `limit` beyond
-    which it is too much; "" without two samples."""
+    """The lag over the last hour, or since the oldest sample, and the `limit` beyond which it is
+    too much; "" without two samples."""
     recent = [sample for sample in samples if 0 <= now - sample.at <= HOUR]
     if len(recent) < 2:
         return ""
@@ -49,7 +49,7 @@ def _ago(age: float) -> str:
 
 
 def _grid(limit: float, top: float) -> str:
-    """Quarters of the time, half the height, and the limit."""
+    """The grid: quarters of the time, half the height, and the limit."""
     upright = (f"M{WIDTH * n // 4} 0V{HEIGHT}" for n in (1, 2, 3))
     lines = f'<path class="grid" d="{"".join(upright)}M0 {HEIGHT // 2}H{WIDTH}"/>'
     if limit >= top:
@@ -58,12 +58,12 @@ def _grid(limit: float, top: float) -> str:
 
 
 def _point(age: float, height: float) -> str:
-    """Of a place in the plot, both from 0 to 1."""
+    """Point of the plot, from coordinates between 0 and 1."""
     return f"{WIDTH * (1 - age):.1f},{HEIGHT * (1 - height):.1f}"
 
 
 def bar(share: float) -> str:
-    """Of a whole, 0 to 1; the figure beside it says the same."""
+    """A bar that shows a share, 0 to 1; the figure next to it says the same."""
     width = 100 * min(1.0, max(0.0, share))
     return (
         '<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'

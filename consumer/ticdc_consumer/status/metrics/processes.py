@@ -1,4 +1,4 @@
-"""What this process and those below it cost, from Linux's `/proc`; nothing elsewhere."""
+"""Costs of this process and its descendants, from Linux's `/proc`; nothing elsewhere."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -25,14 +25,14 @@ class _Process:
 
 
 def processes(proc: Path = PROC) -> Mapping[str, ProcessCost]:
-    """The cost of `driver`, `jvm` and `workers`; each only if there is one."""
+    """The cost of `driver`, `jvm` and `workers`; each only if it exists."""
     known = dict(_read(proc))
     sums: dict[str, list[float]] = {}
     for pid, process in known.items():
         role = _role(pid, process, known)
         if role is None:
             continue
-        # Spark's Python workers end while it runs: their parent has their time.
+        # Spark's Python workers end while it runs: their time is added to their parent's.
         ticks = process.ticks + (process.ticks_of_ended_children if role == "workers" else 0)
         both = sums.setdefault(role, [0, 0.0])
         both[0] += process.resident_pages * os.sysconf("SC_PAGE_SIZE")
@@ -55,12 +55,12 @@ def _read(proc: Path) -> Iterator[tuple[int, _Process]]:
     with suppress(OSError):
         for folder in proc.iterdir():
             if folder.name.isdigit():
-                with suppress(OSError, ValueError):  # it has ended
+                with suppress(OSError, ValueError):  # the process has ended
                     yield int(folder.name), _parsed((folder / "stat").read_text())
 
 
 def _parsed(stat: str) -> _Process:
-    """Fields as in proc(5); the name may have spaces and brackets."""
+    """Parses the fields of proc(5); the name may contain spaces and brackets."""
     name, _, rest = stat.partition("(")[2].rpartition(")")
     fields = rest.split()
     user, system, ended_user, ended_system = map(int, fields[11:15])

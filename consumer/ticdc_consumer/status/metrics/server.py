@@ -22,7 +22,7 @@ REQUEST_TIMEOUT = 10.0
 
 
 class MetricsServer:
-    """Answers until `close`. Raises `Usage` if it cannot listen there."""
+    """Answers until `close`. Raises `Usage` if it cannot listen on the address."""
 
     def __init__(
         self,
@@ -61,11 +61,11 @@ class _Server(ThreadingHTTPServer):
         super().__init__(listen, _Handler)
 
     def service_actions(self) -> None:
-        """Called by the loop of the server, at least twice a second."""
+        """Takes samples; the server's loop calls this at least twice a second."""
         self._history.note(self._look)
 
     def reason(self) -> str | None:
-        """Why `/readyz` says no."""
+        """The reason why `/readyz` answers no."""
         return unready(self._look(), self._ready_lag)
 
     def page(self) -> str:
@@ -127,4 +127,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Nothing: a probe asks every few seconds."""
+        """Logs nothing: a probe asks every few seconds."""

@@ -1,4 +1,4 @@
-"""How the page looks, and what a browser may load for it: nothing but this."""
+"""The style of the page, and the policy by which a browser loads nothing else for it."""
 
 from base64 import b64encode
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from hashlib import sha256
 
 @dataclass(frozen=True, slots=True)
 class PageState:
-    """How well the consumer is: `name` is its class in the style, `color` that of its icon."""
+    """The health of the consumer: `name` is its class in the style, `color` that of its icon."""
 
     name: str
     word: str

@@ -1,1 +1,1 @@
-"""MySQL, MariaDB and TiDB: one family, its differences in `dialects`."""
+"""MySQL, MariaDB and TiDB: one family; `dialects` has their differences."""

@@ -1,6 +1,6 @@
 """ALTER TABLE and RENAME TABLE for the MySQL family.
 
-They commit by themselves, so that after a crash only the catalog shows which of them ran.
+They commit by themselves, so after a crash only the catalog shows which of them ran.
 """
 
 from collections.abc import Iterable, Mapping
@@ -46,11 +46,11 @@ from ticdc_consumer.targets.target import Target
 
 _OWN_ZERO = frozenset({"json", "vector"})
 _COMPARED = INTEGERS | TEMPORALS | TEXTS | {"decimal", "enum", "set", "varbinary"}
-"""The types whose values each server compares with the text that they are written as."""
+"""The types whose values each server compares with the text in which they are written."""
 
 
 def _name_after(ran: Iterable[AlterStep], name: str) -> str:
-    """What a column of the table before is called after these steps."""
+    """The name of a column of the old table after these steps."""
     for step in ran:
         name = dict(step.renamed).get(name, name)
     return name
@@ -71,9 +71,9 @@ class MySqlAlteration(TableAlteration):
         self.mode = ""
 
     def _wide(self) -> set[str]:
-        """The columns of the table before, by their names of then, that are utf8mb4 here although a
-        new table would keep upstream's character set: an earlier release created them, or a user.
-        They stay so."""
+        """The columns of the old table, by their old names, that are utf8mb4 here although a new
+        table would keep upstream's character set: an earlier release or a user created them. They
+        stay so."""
         catalog = catalog_columns(self.target, self.dialect, (self.schema, self.name))
         now = {source: name for name, source in self.evolved.sources.items()}
         wide = set()
@@ -85,8 +85,8 @@ class MySqlAlteration(TableAlteration):
         return wide
 
     def alteration(self) -> Alteration:
-        """What a crash left of it. Raises `Stop` also if the table is neither as it was before nor
-        as it is to be."""
+        """Builds the statements that a crash left undone. Raises `Stop` also if the table matches
+        neither its state before nor its state after."""
         try:
             self.prepare()
         except Unsupported as refusal:
@@ -105,7 +105,7 @@ class MySqlAlteration(TableAlteration):
         )
 
     def _evidence(self, ran: list[AlterStep]) -> tuple[str, ...]:
-        """What the columns hold that change their names, by those that they have now."""
+        """Queries for the contents of renamed columns, by their current names."""
         queries = []
         for old, new in self.differences.renamed:
             column = self.quote(_name_after(ran, old))
@@ -117,12 +117,12 @@ class MySqlAlteration(TableAlteration):
 
     @staticmethod
     def _keeps_text(old: MySqlColumn, new: MySqlColumn) -> bool:
-        """Whether values that stay have the same text in both types."""
+        """Returns whether values that stay have the same text in both types."""
         kinds = {CatalogType.parse(column.type).name for column in (old, new)}
         return (old.type == new.type and "vector" not in kinds) or kinds == {"varchar"}
 
     def _unlike(self, ran: list[AlterStep]) -> tuple[tuple[str, str], ...]:
-        """The rows that do not have the value that the statement gives them in a new column."""
+        """Queries for rows without the value that the statement gives them in a new column."""
         queries = []
         old_columns = self.before.columns.keys() - set(self.differences.dropped)
         new = ran[-1].after.columns.keys() - {_name_after(ran, name) for name in old_columns}
@@ -177,7 +177,7 @@ class MySqlAlteration(TableAlteration):
         return quote_name(name, self.dialect.wide_names)
 
     def compared(self, column: Column, sign: str, number: int | Decimal) -> str:
-        # A YEAR takes the number 1 that it is compared with for 2001, a BIT may be bytes.
+        # A YEAR takes the number 1 that it is compared with for 2001; a BIT may be bytes.
         plus = " + 0" if column.type.name in ("year", "bit") else ""
         return f"{self.quote(column.name)}{plus} {sign} {written(number)}"
 
@@ -235,7 +235,7 @@ class MySqlAlteration(TableAlteration):
         return steps
 
     def _with_defaults(self, passing: Mapping[str, str]) -> MySqlTable:
-        """The table after it, but with these defaults."""
+        """The table after the DDL, but with these defaults."""
         columns = {
             name: replace(column, default=passing.get(name, column.default))
             for name, column in self.new.columns.items()
@@ -243,7 +243,7 @@ class MySqlAlteration(TableAlteration):
         return replace(self.new, columns=columns)
 
     def _clauses(self, passing: dict[str, str]) -> list[str]:
-        """Adds to `passing` the columns whose default is only for the existing rows, with it."""
+        """Builds the clauses; `passing` collects, by column, defaults only for existing rows."""
         renamed = {new: old for old, new in self.differences.renamed}
         lines = [
             "DROP PRIMARY KEY"
@@ -271,7 +271,7 @@ class MySqlAlteration(TableAlteration):
         return lines
 
     def _recoded(self) -> bool:
-        """Whether a column gets another character set."""
+        """Returns whether a column gets another character set."""
         return any(
             charset_of(self._before(name).type) not in ("", charset_of(column.type))
             for name, column in self.new.columns.items()
@@ -279,7 +279,7 @@ class MySqlAlteration(TableAlteration):
         )
 
     def _ordered_clauses(self, passing: dict[str, str]) -> OrderedClauses:
-        """The same, such that each may run after those before it."""
+        """Returns the same clauses in an order in which each may run after those before it."""
         clauses = OrderedClauses(self.before, self.quote)
         for name in self.keys.dropped:
             clauses.drop_key(name)
@@ -304,7 +304,7 @@ class MySqlAlteration(TableAlteration):
         return clauses
 
     def _placed(self, name: str, passing: dict[str, str]) -> str:
-        """ADD or MODIFY COLUMN; "" if it stays as it is."""
+        """ADD or MODIFY COLUMN; "" if the column stays as it is."""
         column = self.new.columns[name]
         if name not in self.old.columns:
             return self._added(name, column, passing)
@@ -313,7 +313,7 @@ class MySqlAlteration(TableAlteration):
         return ""
 
     def _before(self, name: str) -> MySqlColumn:
-        """As it is now: its type depends on those of all columns of the table."""
+        """The current column: its type depends on those of all columns of the table."""
         return self.before.columns[self.evolved.sources[name]]
 
     def _added(self, name: str, column: MySqlColumn, passing: dict[str, str]) -> str:
@@ -335,7 +335,7 @@ class MySqlAlteration(TableAlteration):
         return f" AFTER {self.quote(names[position - 1])}" if position else " FIRST"
 
     def _check_primary_key(self) -> None:
-        """Raises `Unsupported`, with statements that do it, for what TiDB refuses."""
+        """Raises `Unsupported`, with statements that do it, for a change that TiDB refuses."""
         names = {source: name for name, source in self.evolved.sources.items()}
         after = {
             source: self.new.columns[name]
@@ -365,7 +365,7 @@ def _written(value: int | str | bytes) -> str:
 
 
 def _literal(column: Column, value: Initial) -> str | None:
-    """None if the server's own zero is the same."""
+    """Returns None if the server's own zero is the same."""
     if column.type.name in ("datetime", "timestamp", "date"):
         return string_literal(str(value))
     if column.type.name in ("json", "vector"):

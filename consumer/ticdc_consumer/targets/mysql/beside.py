@@ -1,4 +1,4 @@
-"""A table of the MySQL family that is filled beside the one in use, and takes its place."""
+"""A table of the MySQL family that is filled next to the one in use and then replaces it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -21,7 +21,7 @@ WHERE k.referenced_table_name IS NOT NULL
 ORDER BY k.table_schema, k.table_name, k.constraint_name, k.ordinal_position
 """
 
-# Views, and privileges, are of the name.
+# Views and privileges belong to the name.
 _HINDRANCES = """
 SELECT CONCAT('trigger ', trigger_name) FROM information_schema.triggers
 WHERE event_object_schema = %(schema)s AND event_object_table = %(table)s
@@ -32,12 +32,12 @@ WHERE table_schema = %(schema)s AND table_name = %(table)s AND table_type = 'SYS
 
 
 def copy_structure(target: Target, table: TargetName, copy: TargetName) -> list[str]:
-    """Without foreign keys and triggers."""
+    """Creates the copy without foreign keys and triggers."""
     return [f"CREATE TABLE IF NOT EXISTS {target.quote(*copy)} LIKE {target.quote(*table)}"]
 
 
 def hindrances(target: Target, table: TargetName) -> list[str]:
-    """What goes with the table when it is renamed, besides foreign keys."""
+    """Objects that follow the table when it is renamed, besides foreign keys."""
     with target.errors():
         rows = target.execute(_HINDRANCES, {"schema": _schema(target, table), "table": table[1]})
         return sorted({str(hindrance) for (hindrance,) in map(tuple, rows)})
@@ -54,7 +54,7 @@ class _Key(NamedTuple):
 
 
 def keys_of(target: Target, table: TargetName) -> list[KeyOfTable]:
-    """The foreign keys from and to the table, each with the columns that the table has in it."""
+    """The foreign keys from and to the table, each with its columns in this table."""
     those = []
     for key in _keys(target, table):
         columns = key.columns if _is(target, key.child, table) else ()
@@ -66,8 +66,8 @@ def keys_of(target: Target, table: TargetName) -> list[KeyOfTable]:
 def copy_keys(
     target: Target, table: TargetName, copy: TargetName, renamed: Mapping[str, str]
 ) -> list[str]:
-    """Gives `copy` the foreign keys of `table` that it does not have; one to `table` itself is to
-    `copy`. `renamed` has the copy's names of columns, by the table's in lower case."""
+    """Gives `copy` the foreign keys of `table` that it lacks; a key to `table` itself refers to
+    `copy`. `renamed` maps the table's column names, in lower case, to the copy's."""
     present = {_meaning(target, key) for key in _keys(target, copy)}
     texts = []
     for key in _keys(target, table):
@@ -84,9 +84,9 @@ def copy_keys(
 def return_keys(
     target: Target, aside: TargetName, table: TargetName, renamed: Mapping[str, str]
 ) -> list[str]:
-    """Turns the other tables' foreign keys, which followed the old table to its new name `aside`,
-    to the table that has its place. What is turned already is left out."""
-    # One statement each: after a crash a key is there, to the one or to the other.
+    """Redirects other tables' foreign keys, which followed the old table to its new name `aside`,
+    to the table that replaced it. Redirected keys are skipped."""
+    # One statement each: after a crash a key refers to either table, and is never missing.
     texts = []
     for key in _keys(target, aside):
         if _is(target, key.parent, aside) and not _is(target, key.child, aside):
@@ -101,16 +101,16 @@ def _now(columns: Sequence[str], renamed: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _meaning(target: Target, key: _Key) -> tuple[object, ...]:
-    """All but its name, which differs between tables."""
+    """Everything but the name, which differs between tables."""
     ends = [(_schema(target, name), name[1]) for name in (key.child, key.parent)]
     columns = [column.lower() for column in (*key.columns, *key.parent_columns)]
-    # The same here; MariaDB shows either for what was written as RESTRICT.
+    # Both mean the same here; MariaDB shows either for what was written as RESTRICT.
     actions = [each.replace("RESTRICT", "NO ACTION") for each in (key.on_delete, key.on_update)]
     return *map(target.comparable, ends), *columns, *actions
 
 
 def _clause(target: Target, key: _Key) -> str:
-    """Without a name of its own: the old one is still in use."""
+    """Gives the key no name: the old one is still in use."""
     columns = ", ".join(target.quote(None, column) for column in key.columns)
     referenced = ", ".join(target.quote(None, column) for column in key.parent_columns)
     return (
@@ -138,7 +138,7 @@ def _all_but_columns(row: Sequence[Any]) -> tuple[TargetName, str, TargetName, s
 
 
 def _is(target: Target, name: TargetName, table: TargetName) -> bool:
-    """Whether the catalog's name is this table's: it compares letters of either case as equal."""
+    """Returns whether the catalog's name is this table's: the catalog compares without case."""
     return target.comparable(name) == target.comparable((_schema(target, table), table[1]))
 
 
@@ -147,8 +147,8 @@ def _schema(target: Target, table: TargetName) -> str:
 
 
 def replace_tables(target: Target, moves: Sequence[tuple[TargetName, TargetName]]) -> Iterator[str]:
-    """One RENAME TABLE, after which no copy has its own name: what is renamed shows that it ran.
-    What is left to do after each statement is read from the catalog."""
+    """Replaces tables by one RENAME TABLE, after which no copy has its own name: the new names show
+    that it ran. The catalog shows after each statement which steps remain."""
     asides = {_aside(copy): table for table, copy in moves}
     copied = [move for move in moves if target.describe(*move[1]) is not None]
     for table, copy in copied:
@@ -170,10 +170,10 @@ def replace_tables(target: Target, moves: Sequence[tuple[TargetName, TargetName]
 
 
 def has_replaced(target: Target, copy: TargetName) -> bool:
-    """The old table stays under the name of `_aside` until all is done."""
+    """Returns whether the old table exists as `_aside`, where it stays until all is done."""
     return target.describe(*_aside(copy)) is not None
 
 
 def _aside(copy: TargetName) -> TargetName:
-    """What the table is called whose place this copy has."""
+    """The new name of the table that this copy replaces."""
     return copy[0], copy[1].replace("loading", "replaced", 1)

@@ -1,5 +1,4 @@
-"""What MySQL, MariaDB and TiDB show of sessions that keep others waiting, each in tables of its
-own."""
+"""Sessions that keep others waiting, as MySQL, MariaDB and TiDB show them in their own tables."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -9,7 +8,7 @@ from ticdc_consumer.targets.blockers import Blocker, without_values
 from ticdc_consumer.targets.mysql.dialects import MARIADB, MYSQL, TIDB, Dialect
 from ticdc_consumer.targets.target import Query
 
-# Each gives session, database, table, user and client, statement, seconds; %s is who waits.
+# Each gives session, database, table, user and client, statement, seconds; %s is the waiter.
 
 _MYSQL_ROWS = """
 SELECT DISTINCT b.trx_mysql_thread_id, l.object_schema, l.object_name,
@@ -26,7 +25,7 @@ WHERE r.trx_mysql_thread_id = %s LIMIT 10
 """
 
 READ_LOCK = "all tables (a global read lock, as FLUSH TABLES WITH READ LOCK and backups take it)"
-"""In place of a table, which is `*` for it."""
+"""The text for a table shown as `*`."""
 
 _METADATA = """
 SELECT DISTINCT t.processlist_id, w.object_schema,
@@ -46,7 +45,7 @@ LEFT JOIN performance_schema.events_statements_current s ON s.thread_id = t.thre
 LEFT JOIN information_schema.innodb_trx x ON x.trx_mysql_thread_id = t.processlist_id
 WHERE w.lock_status = 'PENDING' AND wt.processlist_id = %s LIMIT 10
 """
-"""In MariaDB it is empty unless performance_schema is on."""
+"""The metadata locks; empty in MariaDB unless performance_schema is on."""
 
 _MARIADB_ROWS = """
 SELECT DISTINCT b.trx_mysql_thread_id, NULL, l.lock_table, CONCAT_WS('@', p.user, p.host),
@@ -70,7 +69,7 @@ LEFT JOIN information_schema.innodb_trx x ON x.trx_mysql_thread_id = m.thread_id
 WHERE m.thread_id <> me.id AND m.lock_type = 'Table metadata lock' LIMIT 10
 """
 _OF_BACKUPS = ("backup lock", "global read lock")
-"""How a session's state names a lock on everything."""
+"""The words of a session's state for a lock on everything."""
 _MARIADB_BACKUP = """
 SELECT DISTINCT m.thread_id, NULL, '*', CONCAT_WS('@', p.user, p.host), p.info, p.time
 FROM information_schema.metadata_lock_info m
@@ -86,7 +85,7 @@ FROM information_schema.innodb_trx x
 JOIN information_schema.processlist p ON p.id = x.trx_mysql_thread_id
 WHERE x.trx_mysql_thread_id NOT IN (%s, CONNECTION_ID()) LIMIT 10
 """
-"""Whoever has a transaction open, of which one may hold the lock."""
+"""Sessions with an open transaction; one of them may hold the lock."""
 _PRIVILEGES = """
 SELECT privilege_type FROM information_schema.user_privileges
 WHERE grantee = CONCAT("'", REPLACE(CURRENT_USER(), '@', "'@'"), "'")
@@ -150,7 +149,7 @@ def read_only(query: Query, dialect: Dialect) -> str:
 
 
 def _unshown(query: Query, number: str) -> Iterator[Blocker]:
-    """Of a metadata lock in MariaDB, which shows its holders by a plugin only."""
+    """Yields the holders of a metadata lock in MariaDB, which shows them only by a plugin."""
     states = [str(state or "") for state, _ in query(_STATE, number)]
     if any(word in state for state in states for word in _OF_BACKUPS):
         rows = query(_MARIADB_BACKUP, number) if query(_PLUGIN) else []
@@ -186,7 +185,7 @@ def _blocker(row: tuple[object, ...]) -> Blocker:
 
 
 def _named_by_key(text: str) -> str:
-    """TiDB tells of a key in JSON."""
+    """Reads the name from TiDB's JSON of a key."""
     with suppress(ValueError):
         key = json.loads(text)
         return ".".join(str(key[name]) for name in ("db_name", "table_name") if key.get(name))
@@ -194,7 +193,7 @@ def _named_by_key(text: str) -> str:
 
 
 def _last_of(statement: str) -> str:
-    """The last of several statements, as TiDB's array of those of a transaction has them."""
+    """The last of several statements, from TiDB's array of a transaction's statements."""
     if statement.startswith("["):
         with suppress(ValueError):
             statements = [each for each in json.loads(statement) if each]

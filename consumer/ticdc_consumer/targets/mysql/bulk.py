@@ -23,7 +23,7 @@ from ticdc_consumer.targets.mysql.encode import by_bytes, is_text
 
 ROWS = 1_000
 BYTES = 1 << 20
-"""The most of a statement: more rows gain nothing, and larger statements lose."""
+"""The limits of a statement, in rows and bytes: more rows gain nothing, larger statements lose."""
 
 _TRUNCATED = 1265
 _DEPRECATED = 1287
@@ -35,7 +35,7 @@ _LITERAL = re.compile(rb"X?'(?:[^']++|'')*+'|[^,()']++")
 
 
 def _row(layout: Layout, payload: bytes) -> str:
-    """A row by its key, for people."""
+    """Names a row by its key, for people."""
     written = [i for i, codec in enumerate(layout.codecs) if codec != SKIP]
     literals = dict(zip(written, _LITERAL.findall(payload), strict=False))
     parts = zip(layout.key, layout.key_positions(), strict=True)
@@ -48,7 +48,7 @@ def _key(layout: Layout, payload: bytes) -> str:
 
 
 class MySqlBulk(StagingBulk):
-    """`packet` is the server's max_allowed_packet, in bytes."""
+    """The bulk path of the MySQL family. `packet` is the server's max_allowed_packet, in bytes."""
 
     def __init__(
         self, connection: sa.Connection, packet: int, dialect: Dialect, sql_mode: str
@@ -74,8 +74,8 @@ class MySqlBulk(StagingBulk):
         return self._count(layout, self._comparable(layout, keys))
 
     def _comparable(self, layout: Layout, keys: pa.BinaryArray) -> pa.BinaryArray:
-        """Those of which all letters are in the character sets of the key's columns: with others
-        the server compares no column, and no row has them."""
+        """Keeps the keys whose letters are all in the character sets of the key's columns: the
+        server cannot compare the others, and no row has them."""
         try:
             self._count(layout, keys)
         except pymysql.err.MySQLError as error:
@@ -90,7 +90,7 @@ class MySqlBulk(StagingBulk):
         return pa.concat_arrays([self._comparable(layout, part) for part in halves])
 
     def _count(self, layout: Layout, keys: pa.BinaryArray) -> int:
-        """How many rows of these keys there are. Raises what the server does."""
+        """Counts the rows of these keys. Raises the server's errors."""
         count = 0
         cursor: Any = self._connection.connection.cursor()
         try:
@@ -114,7 +114,7 @@ class MySqlBulk(StagingBulk):
         names = [layout.columns[position] for position in layout.key_positions()]
         single = len(names) == 1 and not layout.exact
         if single and layout.codecs[layout.key_positions()[0]] == "integer":
-            # In the primary key's order: a third faster. Near enough for long ones.
+            # In the primary key's order: a third faster. Doubles are exact enough for long numbers.
             numbers = keys.cast(pa.string()).cast(pa.float64())
             keys = keys.take(pc.sort_indices(numbers))
         if single or (self._dialect.row_keys and not layout.exact):
@@ -128,7 +128,7 @@ class MySqlBulk(StagingBulk):
             yield before + chunk + after
 
     def delete_rows(self, layout: Layout, rows: pa.BinaryArray) -> int:
-        """One statement for all rows that are equal: they are found by all of their columns."""
+        """Deletes equal rows by one statement each, which finds them by all of their columns."""
         columns = ", ".join(
             by_bytes(name) if is_text(codec) else name
             for name, codec in zip(layout.columns, layout.codecs, strict=True)
@@ -182,7 +182,7 @@ class MySqlBulk(StagingBulk):
     def _inserts(
         self, layout: Layout, rows: pa.BinaryArray, on_drift: OnDrift
     ) -> Iterator[tuple[bytes, int]]:
-        """The statements, and how many rows each has."""
+        """The statements, and the number of rows of each."""
         words, following = self._words(layout, on_drift)
         before, after = f"{words} VALUES ".encode(), following.encode()
         for chunk, count in self._chunks(layout, rows, len(before) + len(after), ROWS):
@@ -204,7 +204,7 @@ class MySqlBulk(StagingBulk):
         between: bytes = b",",
         named: Callable[[Layout, bytes], str] = _row,
     ) -> Iterator[tuple[bytes, int]]:
-        """Payloads joined, and how many they are. `named` tells people which one is too large."""
+        """Joins payloads into chunks, with their counts. `named` names one that is too large."""
         offsets = np.frombuffer(payloads.buffers()[1], np.int32)[payloads.offset :]
         room = min(BYTES, self._packet - 1) - overhead
         start, count = 0, len(payloads)
@@ -237,8 +237,8 @@ class MySqlBulk(StagingBulk):
         return count, warnings
 
     def _write_index_0(self, layout: Layout, statement: bytes) -> tuple[int, int]:
-        """An ENUM's index 0, TiDB's mark of an invalid value, is written in lenient mode only;
-        anything else that the server then warns of is an error all the same."""
+        """Writes an ENUM's index 0, TiDB's mark of an invalid value, which only lenient mode takes.
+        Any other warning of the server is an error all the same."""
         self._send(b"SET SESSION sql_mode = REPLACE(@@sql_mode, 'STRICT_ALL_TABLES', '')")
         try:
             count, warnings = self._send(statement)
@@ -253,7 +253,7 @@ class MySqlBulk(StagingBulk):
         return count, warnings
 
     def _send(self, statement: bytes) -> tuple[int, int]:
-        """Affected rows and warnings."""
+        """Returns the numbers of affected rows and of warnings."""
         cursor: Any = self._connection.connection.cursor()
         try:
             return int(cursor.execute(statement)), int(cursor.warning_count)
@@ -271,7 +271,7 @@ class MySqlBulk(StagingBulk):
 
 @contextmanager
 def _naming_large_rows(layout: Layout, rows: pa.BinaryArray) -> Iterator[None]:
-    """Where the server finds an entry too large, it does not say which: the largest row's."""
+    """Names the largest row if the server finds an entry too large, since it does not say which."""
     try:
         yield
     except pymysql.err.MySQLError as error:
@@ -282,9 +282,9 @@ def _naming_large_rows(layout: Layout, rows: pa.BinaryArray) -> Iterator[None]:
 
 
 def _replaces(layout: Layout, on_drift: OnDrift) -> bool:
-    """Whether REPLACE deletes what holds a unique value of the new row, by any key: also one over a
-    prefix or an expression. NULLs are in nobody's way. What an exact layout's row would replace may
-    be another row of upstream's."""
+    """Returns whether REPLACE deletes rows that hold a unique value of the new row, by any key,
+    also over a prefix or an expression. NULLs never clash. Never for an exact layout: the row
+    replaced might be another row of the upstream."""
     return on_drift == "overwrite" and not layout.upsert and not layout.exact
 
 
@@ -299,7 +299,7 @@ def _text(statement: bytes) -> str:
 
 
 def _on_duplicate(layout: Layout, written: Sequence[int]) -> str:
-    """All columns but the key's, and the key's texts: equal keys may be written differently."""
+    """Updates all columns but the key's, and the key's texts: equal keys may differ in spelling."""
     names = [
         layout.columns[i]
         for i in written
@@ -320,7 +320,7 @@ def _may_be_index_0(layout: Layout, error: pymysql.err.MySQLError) -> bool:
 
 
 def _of_an_enum(layout: Layout, code: int, text: str) -> bool:
-    """The encoder lets no index beyond the labels pass, so that only 0 can be meant."""
+    """Returns whether an ENUM's 0 is meant: the encoder passes no index beyond the labels."""
     name = refusals.column(text)
     enums = {
         layout.columns[i][1:-1].replace("``", "`")

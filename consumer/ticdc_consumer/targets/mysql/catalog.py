@@ -57,8 +57,8 @@ _ESCAPED = {"n": "\n", "r": "\r", "0": "\0"}
 def describe(
     query: Query, dialect: Dialect, schema: str, table: str, any_case: bool
 ) -> TargetTable | None:
-    """None if there is no such table. Raises `Stop` for what is not written exactly. `any_case`:
-    whether this server's table names have no case."""
+    """Reads a table from the catalog; None if it does not exist. Raises `Stop` for a table that
+    cannot be written exactly. `any_case`: this server's table names have no case."""
     tables = [row for row in query(_TABLE, schema, table) if any_case or row[0] == table]
     if not tables:
         return None
@@ -67,7 +67,7 @@ def describe(
     statement = f"SHOW CREATE TABLE {relation.quoted}"
     kinds.refuse(relation, dialect, lambda: str(query(statement)[0][1]))
     columns = query(_COLUMNS, schema, table)
-    # By which MariaDB tells the rows of now from those before.
+    # By this column MariaDB tells current rows from earlier ones.
     row_ends = {name for name, *_, expression in columns if expression == "ROW END"}
     parts = query(_UNIQUE.format(column=dialect.index_column), schema, table)
     return TargetTable(
@@ -92,7 +92,7 @@ def _relation(dialect: Dialect, schema: str, table: str, fields: Sequence[Any]) 
 
 
 def unescaped(dialect: Dialect, type_: str) -> str:
-    """A column's type with its labels as they are, except for quotes: the catalogs of MySQL and
+    """A column's type with its labels unescaped, except for quotes: the catalogs of MySQL and
     MariaDB escape other characters, whatever sql_mode is."""
     if not dialect.escaped_labels or _LABELLED.match(type_) is None:
         return type_
@@ -100,7 +100,7 @@ def unescaped(dialect: Dialect, type_: str) -> str:
 
 
 def columns_of_view(query: Query, schema: str, view: str) -> tuple[str, ...]:
-    """None of a view whose tables are gone."""
+    """The view's columns; empty if its tables are gone."""
     # After DESCRIBE of a view, TiDB refuses its tables for the rest of a transaction (error 1050);
     # after its tables were read there, it refuses DESCRIBE (1356).
     return tuple(str(name) for name, *_ in query(_COLUMNS, schema, view))

@@ -1,4 +1,4 @@
-"""CREATE TABLE for an upstream table, in this dialect's words."""
+"""CREATE TABLE for an upstream table, in this dialect."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -20,7 +20,7 @@ from ticdc_consumer.targets.schema.generated import reads, virtual_columns
 from ticdc_consumer.targets.target import Target
 
 _LONGEST_ROW = 65_535
-"""Bytes of all columns but those of the TEXT and BLOB families. TiDB has no such limit."""
+"""Bytes of all columns except those of the TEXT and BLOB families. TiDB has no such limit."""
 _LONGEST_KEY = 3_072
 
 _NOW = re.compile(r"CURRENT_TIMESTAMP(?:\(([0-6])\))?")
@@ -28,8 +28,8 @@ _NOW = re.compile(r"CURRENT_TIMESTAMP(?:\(([0-6])\))?")
 
 @dataclass(frozen=True, slots=True)
 class MySqlColumn:
-    """`default` is the text after DEFAULT, None if there is none; `generated` what follows the type
-    of a column that the server computes, and `reads` the columns that it reads, in lower case."""
+    """A column. `default` is the text after DEFAULT, None if there is none; `generated` the text
+    after the type of a computed column, and `reads` the columns that it reads, in lower case."""
 
     type: str
     nullable: bool
@@ -47,8 +47,8 @@ class MySqlColumn:
 
 @dataclass(frozen=True, slots=True)
 class MySqlIndex:
-    """`parts` are columns, and how many characters of each are indexed, None for all. `apart`: the
-    primary key of a TiDB table whose rows have a place of their own."""
+    """An index. `parts` are columns, each with its number of indexed characters (None: all).
+    `apart`: the primary key of a TiDB table that is not clustered by it."""
 
     unique: bool
     primary: bool
@@ -60,7 +60,7 @@ class MySqlIndex:
         return [column for column, _ in self.parts]
 
     def renamed(self, old: str, new: str) -> "MySqlIndex":
-        """After a column took another name."""
+        """Returns the index after a column was renamed."""
         parts = ((new if column == old else column, length) for column, length in self.parts)
         return replace(self, parts=tuple(parts))
 
@@ -77,10 +77,10 @@ class MySqlIndex:
 
 @dataclass(frozen=True, slots=True)
 class MySqlTable:
-    """What a table is here, by upstream's names: columns, NOT NULL, defaults and keys.
+    """A table here, by upstream's names: columns, NOT NULL, defaults and keys.
 
-    A stored generated column becomes a plain one, since its values come with the rows; a virtual
-    one, whose values do not, is computed here, too, or left out, and so is each key with an
+    A stored generated column becomes a plain one, since its values come with the rows. The values
+    of a virtual one do not: it is computed here, too, or left out, and so is each key with an
     expression or a column that is left out.
     """
 
@@ -89,7 +89,7 @@ class MySqlTable:
 
 
 def shape(dialect: Dialect, table: Table, wide: Collection[str] = ()) -> MySqlTable:
-    """`wide` are the columns that are utf8mb4 whatever upstream's character set is."""
+    """Derives the table; `wide` columns are utf8mb4 whatever upstream's character set is."""
     computed = virtual_columns(table, writer_of(dialect)).expressions
     columns = [c for c in table.columns if c.generated != "virtual" or c.name in computed]
     types = {c.name: column_type(c, dialect, wide=c.name in wide) for c in columns}
@@ -135,7 +135,7 @@ def create_table(dialect: Dialect, relation: str, table: Table) -> str:
 
 
 def _default_charset(dialect: Dialect, table: Table) -> str:
-    """Of no column here: it shows upstream's to who reads the definition from the catalog."""
+    """The table's default, of no column here: it shows upstream's to readers of the catalog."""
     text = ColumnType("text", charset=table.charset, collation=table.collation)
     charset = kept_charset(text, dialect)
     if charset is None:
@@ -144,7 +144,7 @@ def _default_charset(dialect: Dialect, table: Table) -> str:
 
 
 def _require_short_keys(dialect: Dialect, created: MySqlTable, table: Table) -> None:
-    """Raises `Unsupported` for a key that is certain to be longer than a server takes."""
+    """Raises `Unsupported` for a key that is certainly longer than a server takes."""
     wide = {column.name for column in table.columns if column.type.charset == "utf8mb4"}
     for name, index in created.indexes.items():
         types = [(created.columns[of].type, length) for of, length in index.parts]
@@ -164,7 +164,7 @@ def _require_short_keys(dialect: Dialect, created: MySqlTable, table: Table) -> 
 
 
 def _least_bytes(type_: str, length: int | None, most: int = 4) -> int:
-    """What a column takes in a key at least, with so many bytes for a character at most."""
+    """The least size of a column in a key, in bytes, with at most `most` bytes per character."""
     parsed = CatalogType.parse(type_)
     size = length or parsed.number(0)
     if parsed.name in TEXTS:
@@ -173,7 +173,7 @@ def _least_bytes(type_: str, length: int | None, most: int = 4) -> int:
 
 
 def add_reference(target: Target, schema: str | None, name: str, added: Reference) -> str:
-    """Without a name of its own, so that the server's follows a RENAME TABLE."""
+    """Adds a foreign key without a name, so that the server's name follows a RENAME TABLE."""
     columns = ", ".join(target.quote(None, column) for column in added.columns)
     parent = ", ".join(target.quote(None, column) for column in added.parent_columns)
     return (
@@ -183,14 +183,14 @@ def add_reference(target: Target, schema: str | None, name: str, added: Referenc
 
 
 def _computed(column: Column, type_: str, expression: str) -> MySqlColumn:
-    # Without NOT NULL, which MariaDB refuses there.
+    # No NOT NULL: MariaDB refuses it there.
     generated = f"GENERATED ALWAYS AS ({expression}) VIRTUAL"
     return MySqlColumn(type_, True, None, generated, frozenset(reads(column)))
 
 
 def _default(column: Column, type_: str, dialect: Dialect) -> str | None:
-    """The default, if its value is certain. Rows carry all their values, so only other writers can
-    miss one that is left out."""
+    """The default, if its value is certain. Rows carry all their values, so only other writers miss
+    a default that is left out."""
     text, name = column.default, column.type.name
     if text is None or column.generated or column.type.binary or name in CAPACITIES:
         return None
@@ -210,8 +210,8 @@ def _default(column: Column, type_: str, dialect: Dialect) -> str | None:
 
 
 def _can_keep(index: Index, columns: Sequence[Column]) -> bool:
-    """Whether the index is over columns and all rows of the new table, and is not a full text or
-    vector index."""
+    """Returns whether the index covers columns and all rows of the new table, and is neither a full
+    text nor a vector index."""
     types = {column.name: column.type.name for column in columns}
     if index.expression or index.partial or not all(name in types for name in index.columns):
         return False
@@ -222,8 +222,8 @@ def _can_keep(index: Index, columns: Sequence[Column]) -> bool:
 
 
 def _whole(index: Index, table: Table, dialect: Dialect, types: Mapping[str, str]) -> Index:
-    """The key that identifies rows, over whole columns if the server takes it so: only such a key
-    lets rows be written by an upsert."""
+    """The key that identifies rows, over whole columns if the server accepts it: only such a key
+    allows upserts."""
     if not (index.unique and index.columns == table.handle_key):
         return index
     columns = [table.column(name) for name in index.columns]
@@ -241,8 +241,8 @@ def _lengths(index: Index) -> tuple[int | None, ...]:
 def _within_a_row(
     columns: Sequence[Column], indexes: Sequence[Index], new_types: Mapping[str, str]
 ) -> dict[str, str]:
-    """The columns' types; if a row would be too long, the longest VARCHAR and VARBINARY that
-    no index needs become TEXT and BLOB, which hold the same."""
+    """The columns' types. If a row would be too long, the longest VARCHAR and VARBINARY without an
+    index become TEXT and BLOB, which hold the same."""
     types = dict(new_types)
     indexed = {name for index in indexes for name in index.columns}
     longest = sorted(
@@ -261,7 +261,7 @@ def _within_a_row(
 
 
 def _bytes(type_: str) -> int:
-    """An upper bound of what a column takes in a row."""
+    """An upper bound of a column's bytes in a row."""
     parsed = CatalogType.parse(type_)
     match parsed.name:
         case "varchar" | "char":

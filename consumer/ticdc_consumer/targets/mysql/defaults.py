@@ -1,4 +1,4 @@
-"""Whether a column of the catalog has the default that a statement of ours gives it."""
+"""Comparison of a column's default in the catalog with the default that our statement gives it."""
 
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -8,12 +8,12 @@ from ticdc_consumer.targets.mysql.create import MySqlColumn
 _COMPARED = frozenset(
     {"tinyint", "smallint", "mediumint", "int", "bigint", "decimal", "char", "varchar", "enum"}
 )
-"""The types whose defaults every catalog shows in a form that can be compared."""
+"""The types whose defaults every catalog shows in a comparable form."""
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogColumn:
-    """As `information_schema` shows it."""
+    """A column as `information_schema` shows it."""
 
     type: str
     nullable: bool
@@ -23,8 +23,8 @@ class CatalogColumn:
 
 
 def other_default(ours: MySqlColumn, present: CatalogColumn) -> bool:
-    """Whether the two differ in their default, or in whether they are computed. Of the types that
-    catalogs show in several forms, only in whether there is one."""
+    """Returns whether the two differ in their default or in being computed. For types that catalogs
+    show in several forms, compares only whether there is a default."""
     generated = "GENERATED" in present.extra.upper().replace("DEFAULT_GENERATED", "")
     if generated != (ours.generated is not None):
         return True

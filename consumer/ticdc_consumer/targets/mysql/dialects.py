@@ -1,54 +1,53 @@
-"""Where MySQL, MariaDB and TiDB differ, as far as it concerns us."""
+"""Differences between MySQL, MariaDB and TiDB that concern the consumer."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """`json` is the type of a new JSON column. `no_pad_bin` is the collation that holds apart
-    whatever differs, and `no_pad_ci` the one for upstream's utf8mb4_0900_ai_ci.
+    """A server of the family. `json` is the type of a new JSON column. `no_pad_bin` is the
+    collation that distinguishes all texts, and `no_pad_ci` the one for upstream's
+    utf8mb4_0900_ai_ci.
 
-    `row_keys`: whether a DELETE names keys of several columns as `(a,b) IN ((1,'x'),...)`, the
-    fastest on MariaDB (360k keys/s; 254k by OR). In MySQL that does not find an ENUM or SET by its
-    number, or a TIME whose fraction is written shorter: there it is `a=1 AND b='x' OR ...`.
-    `composite_keys` is how many keys such a DELETE holds: MySQL's optimizer takes time that grows
-    with their square (132k keys/s at 100, 53k at 1000).
+    `row_keys`: a DELETE names keys of several columns as `(a,b) IN ((1,'x'),...)`, the fastest on
+    MariaDB (360k keys/s; 254k by OR). In MySQL that does not find an ENUM or SET by its number, or
+    a TIME with a shorter fraction: there it is `a=1 AND b='x' OR ...`. `composite_keys` is the
+    number of keys in such a DELETE: MySQL's optimizer takes time that grows with its square (132k
+    keys/s at 100, 53k at 1000).
 
-    `wide_names`: whether names may hold characters beyond U+FFFF, which MySQL silently
-    replaces by `?`. `processes` lists the sessions of the whole server or cluster.
+    `wide_names`: names may hold characters beyond U+FFFF, which MySQL silently replaces by `?`.
+    `processes` lists the sessions of the whole server or cluster.
 
-    In the catalog, `index_column` gives the column of an index, NULL for an expression (TiDB says
-    the text NULL), and `escaped_labels` says whether backslashes in ENUM's and SET's labels are
-    doubled; `label_escapes` are the characters that it shows as two, while a backslash is one, so
-    that different labels may look the same. `widest_values_bit`: VALUES() of a wider BIT gives
-    other bits, so that an upsert must not use it (TiDB 8.4 reverses the bytes of all that take
-    eight). `names_lock_holder`: whether IS_USED_LOCK gives the session that holds a lock; TiDB's
-    gives 1.
+    In the catalog, `index_column` gives the column of an index, NULL for an expression (TiDB gives
+    the text NULL). `escaped_labels`: backslashes in ENUM's and SET's labels are doubled.
+    `label_escapes` are the characters that it shows as two, while a backslash is one, so that
+    different labels may look the same. `widest_values_bit`: VALUES() of a wider BIT gives other
+    bits, so an upsert must not use it (TiDB 8.4 reverses the bytes of every BIT that takes eight).
+    `names_lock_holder`: IS_USED_LOCK gives the session that holds a lock; TiDB's gives 1.
 
-    `statements` lists what runs, and of which database: the statements of other sessions, and in
-    TiDB its DDL jobs, which outlive the session and even the server that took them.
+    `statements` lists running statements with their database: those of other sessions and, in TiDB,
+    its DDL jobs, which outlive the session and even the server that took them.
 
-    `read_only` are the variables that keep all users from writing, and those that keep all but some
-    from it, with the privileges of these.
+    `read_only` are the variables that keep all users from writing, and those that exempt users with
+    the listed privileges.
 
-    `text_defaults`: whether a TEXT may have a default, as an expression (in TiDB 8.4 error 1101).
-    `dependent_clauses`: whether a clause of an ALTER TABLE may build upon another one of it.
-    `lower_name`: what a server that has lower_case_table_names makes of a table's name; it looks at
-    each letter alone.
-    `charsets`: TiDB's character sets of CHAR, VARCHAR and TEXT that a new column keeps, with their
-    names here, since they have the same characters and hold the same texts apart. TiDB's latin1
-    holds all of Unicode, and its gbk 80 characters more than that of MySQL and MariaDB.
-    `copies_texts`: whether a change of a column's character set must copy the table: MySQL 8.0.15
-    does not complete some of these changes correctly in place.
-    `long_unique_keys`: whether a unique key that is too long becomes one of hashes.
-    `clustered_keys`: whether a table is created with a primary key that is, or is not, the place of
-    its rows.
+    `text_defaults`: a TEXT may have a default, as an expression (in TiDB 8.4 error 1101).
+    `dependent_clauses`: a clause of an ALTER TABLE may build upon another clause of it.
+    `lower_name`: the SQL by which a server with lower_case_table_names folds a table's name, each
+    letter by itself. `charsets`: TiDB's character sets of CHAR, VARCHAR and TEXT that a new column
+    keeps, with their names here: they have the same characters and distinguish the same texts.
+    TiDB's latin1 holds all of Unicode, and its gbk 80 characters more than that of MySQL and
+    MariaDB. `copies_texts`: a change of a column's character set must copy the table: MySQL 8.0.15
+    does not complete some of these changes correctly in place. `long_unique_keys`: a unique key
+    that is too long becomes one of hashes. `clustered_keys`: a table is created with a primary key
+    that is, or is not, the place of its rows.
 
-    An ALTER TABLE rounds a time of fewer digits under the sql_mode `rounding_mode`, and makes a
-    DATETIME the DATE that it has under `date_mode` (MySQL 8 rounds 23:59:59.5 to the next one); ""
-    where it does so anyway. `halves_away`: it rounds -00:00:00.5 to -00:00:01, TiDB to 00:00:00.
+    An ALTER TABLE rounds a time to fewer digits under the sql_mode `rounding_mode`, and turns a
+    DATETIME into its DATE under `date_mode` (MySQL 8 rounds 23:59:59.5 to the next one); "" if it
+    always does. `halves_away`: it rounds -00:00:00.5 to -00:00:01, TiDB to 00:00:00.
     `greatest_rounded` is the greatest integer that a DECIMAL becomes, if the type has greater ones
-    (MySQL 8 refuses them, with error 1292)."""
+    (MySQL 8 refuses them, with error 1292).
+    """
 
     name: str
     json: str
@@ -153,7 +152,7 @@ DIALECTS = {dialect.name: dialect for dialect in (MYSQL, MARIADB, TIDB)}
 
 
 def dialect_of(version: str) -> Dialect:
-    """By the result of `SELECT VERSION()`, since the URL's scheme may be any of the three."""
+    """Returns the dialect of a `SELECT VERSION()`: the URL's scheme may be any of the three."""
     for mark, dialect in (("TiDB", TIDB), ("MariaDB", MARIADB)):
         if mark.lower() in version.lower():
             return dialect

@@ -1,8 +1,8 @@
 """Canonical arrays -> SQL: a tuple of literals per row, and the literals of its key.
 
-Everything here comes from the wire. What is written without quotes is checked against its
-grammar first; what is written in quotes cannot leave them, since the session's sql_mode has
-NO_BACKSLASH_ESCAPES and its character set is utf8mb4.
+Everything here comes from the wire. A value written without quotes is checked against its grammar
+first; a value in quotes cannot leave them, since the session's sql_mode has NO_BACKSLASH_ESCAPES
+and its character set is utf8mb4.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,11 +32,11 @@ class _TooLarge(Exception):
 
 
 class _NotKnown(Exception):
-    """A value that no label stands for; its text describes it."""
+    """A value without a label; its text describes it."""
 
 
 class _Merged(Exception):
-    """A value that the target's unique key may take for another one."""
+    """A value that the target's unique key may merge with another one."""
 
 
 Convert = Callable[[pa.Array, str], pa.Array]
@@ -44,15 +44,15 @@ Convert = Callable[[pa.Array, str], pa.Array]
 
 
 def encode_rows(layout: Layout, arrays: Sequence[pa.Array]) -> pa.BinaryArray:
-    """One tuple of literals per row: `(1,'a''b',X'00ff',NULL)`."""
+    """Writes one tuple of literals per row: `(1,'a''b',X'00ff',NULL)`."""
     written = [i for i, codec in enumerate(layout.codecs) if codec != "skip"]
     return _joined([_literal(layout, position, arrays[position]) for position in written], "(", ")")
 
 
 def encode_keys(layout: Layout, arrays: Sequence[pa.Array]) -> pa.BinaryArray:
-    """The literal of the key. For several columns: a tuple of literals, or a comparison with each,
-    as the dialect compares them best; of an exact layout, two comparisons with a text. Equal keys
-    have equal payloads: numbers and fractions of seconds are brought to their shortest form."""
+    """Writes the literal of the key. For several columns: a tuple of literals, or a comparison with
+    each, whichever suits the dialect; for an exact layout, two comparisons with a text. Equal keys
+    have equal payloads: numbers and fractions of seconds take their shortest form."""
     pieces = []
     for position, array in zip(layout.key_positions(), arrays, strict=True):
         if array.null_count:
@@ -77,12 +77,12 @@ def is_text(codec: str) -> bool:
 
 
 def by_bytes(name: str) -> str:
-    """A column of text that is compared byte by byte, whatever its collation takes for equal."""
+    """A text column compared byte by byte, whatever its collation merges."""
     return f"CAST(CONVERT({name} USING utf8mb4) AS BINARY)"
 
 
 Piece = tuple[str, pa.Array, str]
-"""The text before and after each value that is not NULL."""
+"""A value that may be NULL, between the text before and the text after it."""
 
 
 def _literal(
@@ -121,7 +121,7 @@ def _where(layout: Layout, position: int) -> str:
 def _joined(
     pieces: Sequence[Piece], opening: str, closing: str, between: str = ","
 ) -> pa.BinaryArray:
-    """All of a row in one pass over the columns; constants between two values are one."""
+    """Joins a row's pieces in one pass; constants between two values are merged."""
     parts: list[pa.Array | str] = []
     pending = opening
     for before, text, after in pieces:
@@ -146,7 +146,7 @@ def _matches(array: pa.Array, pattern: str) -> bool:
 
 
 def _check(array: pa.Array, narrow: str, wide: str, reason: str) -> pa.Array:
-    """The array, if all of it matches `narrow`; `wide` matches what is only too large."""
+    """Returns the array if it all matches `narrow`; `wide` also matches too large values."""
     if _matches(array, narrow):
         return array
     if _matches(array, wide):
@@ -176,7 +176,7 @@ def _decimal(array: pa.Array, argument: str) -> pa.Array:
 
 
 def _float(array: pa.Array, digits: str) -> pa.Array:
-    """The double that the float32 is, so that a comparison finds it, too."""
+    """The double equal to the float32, so that comparisons find it, too."""
     single = _finite(array, digits).cast(pa.float32())
     if pc.any(pc.is_inf(single)).as_py():
         raise _NotItsType
@@ -194,7 +194,7 @@ def _finite(array: pa.Array, digits: str) -> pa.Array:
     if not pc.all(pc.is_finite(values), min_count=0).as_py():
         raise _NotItsType
     if digits:
-        # The server would silently round to as many.
+        # The server would silently round to this number of decimals.
         plain = rf"^-?[0-9]+(?:\.[0-9]{{1,{digits}}})?(?:e\+[0-9]+)?$"
         if not _matches(values.cast(pa.string()), plain):
             raise _TooLarge(f"a value with more than {digits} decimals")
@@ -202,7 +202,7 @@ def _finite(array: pa.Array, digits: str) -> pa.Array:
 
 
 def _approximate(values: pa.Array) -> pa.Array:
-    """As literals with an exponent: without one, MySQL takes a number for a DECIMAL."""
+    """Literals with an exponent: without it, MySQL takes a number for a DECIMAL."""
     text = values.cast(pa.string())
     return pc.if_else(
         pc.match_substring(text, "e"), text, pc.binary_join_element_wise(text, "e0", "")
@@ -256,7 +256,7 @@ def _time(array: pa.Array, digits: str) -> pa.Array:
 
 
 def _temporal(array: pa.Array, start: str, digits: str) -> pa.Array:
-    # Further digits are rounded or cut off without a word, so they must be zeros.
+    # Further digits are silently rounded or cut off, so they must be zeros.
     some = rf"[0-9]{{1,{digits}}}0*" if digits != "0" else "0+"
     return _check(
         array,

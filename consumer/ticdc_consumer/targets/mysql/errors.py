@@ -1,6 +1,6 @@
-"""What the server's error numbers mean for a run.
+"""The meaning of the server's error numbers for a run.
 
-The server's text is passed on only without the parts in quotes: those may be a row's values.
+The server's text is passed on without its quoted parts, which may be a row's values.
 """
 
 import re
@@ -34,7 +34,7 @@ _PASSING = {
     8028: "the schema changed during the transaction",
     9007: "a conflict with another transaction",
 }
-"""The transaction may be tried again, with the same session."""
+"""Errors after which the transaction may be retried in the same session."""
 
 _LOCK_WAIT = 1205
 
@@ -42,14 +42,14 @@ _LOST = frozenset(
     {0, 1053, 1077, 1079, 1080, 1152, 1156, 1157, 1158, 1159, 1160, 1161, 1184, 1317, 1927}
     | {2006, 2013, 2014, 2027, 2055, 3169, 4031}
 )
-"""The session is gone, or what it did last is not known."""
+"""Errors after which the session is gone, or the outcome of its last statement is unknown."""
 
 _UNAVAILABLE = frozenset(
     {1030, 1037, 1038, 1040, 1041, 1042, 1043, 1045, 1049, 1129, 1130}
     | {1203, 1226, 1251, 1290, 1698, 1820, 1862, 3118, 3159}
     | {2000, 2001, 2002, 2003, 2005, 2026, 2059, 2061}
 )
-"""Cannot connect, or the server has an option that refuses the statement."""
+"""Errors of a failed connection, or of an option that makes the server refuse the statement."""
 
 _READ_ONLY = frozenset({1792, 1836})
 _OPTION = 1290
@@ -58,11 +58,11 @@ _READ_ONLY_OPTION = re.compile("read[-_]only")
 _NO_DATABASE = 1049
 _FULL = frozenset({20, 1021, 1114, 3675})
 _WRITING = frozenset({3, 1026, 1030, 1534, 1598})
-"""Why is in the text: the number of the operating system."""
+"""Errors whose text has the reason: an error number of the operating system."""
 _NO_SPACE = re.compile(r"\b(28|135|137)\b")
 
 _AWAY = frozenset({1040, 1053, 2002, 2003, 2005}) | _LOST
-"""Of a connection: the server restarts, is not there, or has too many connections."""
+"""Errors of a connection: the server restarts, is unreachable, or has too many connections."""
 
 _VALUES = {
     1048: "NULL in a column that is NOT NULL",
@@ -77,10 +77,10 @@ _VALUES = {
     3141: "a value that is not JSON",
     3157: "a JSON value that is nested too deeply",
 }
-"""The value does not fit. Notes 1265 come in strict mode, too."""
+"""Errors of a value that does not fit. Notes 1265 come in strict mode, too."""
 
 _WITH_TABLE = frozenset({3140, 3141, 3157})
-"""These name the column as `t.c`."""
+"""Errors whose text names the column as `t.c`."""
 
 _SMALLER = (
     "or lower [limits] rows_per_epoch (a cut has at least the rows between two resolved ts), or "
@@ -93,10 +93,10 @@ _TOO_LARGE = {
     1197: f"the cut is larger than the server's max_binlog_cache_size: raise that, {_SMALLER}",
     8176: f"TiDB's tidb_server_memory_limit is reached: give it more memory, {_SMALLER}",
 }
-"""Limits of a transaction, TiDB's each told by a number of its own (pkg/errno/errcode.go). They
-would be met again, so that nothing is tried again."""
+"""Limits of a transaction; TiDB reports each by its own number (pkg/errno/errcode.go). A retry
+would meet them again, so there is none."""
 _OLD_QUOTA = "Out Of Memory Quota!"
-"""How 1105, which may be anything, begins where earlier releases say so for 8175."""
+"""The prefix of 1105, which may mean anything, in earlier releases that give it for 8175."""
 ENTRY_TOO_LARGE = 8025
 _ANYTHING = 1105
 _DUPLICATE = 1062
@@ -111,12 +111,12 @@ _QUOTED = re.compile(r"'.*('|$)", re.S)
 
 
 def number(error: BaseException) -> int | None:
-    """The server's or the driver's error number, None for what is not a database error."""
+    """The server's or the driver's error number; None for an error of neither."""
     driver = original(error)
     if not isinstance(driver, pymysql.err.MySQLError):
         return None
     code = driver.args[0] if driver.args else 0
-    # Without a number, the driver could not make sense of the server's packets.
+    # Without a number, the driver did not understand the server's packets.
     return code if isinstance(code, int) else 0
 
 
@@ -127,14 +127,14 @@ def lost(error: BaseException) -> bool:
 
 
 def is_away(error: BaseException) -> bool:
-    """Whether a connection failed for a reason that passes when the server is back."""
+    """Returns whether a connection failed for a reason that ends when the server is back."""
     return number(error) in _AWAY
 
 
 def translate(
     error: Exception, layout: Layout | None = None, account: Account | None = None
 ) -> Exception:
-    """`account` is the session's, for the GRANT that is missing."""
+    """Translates a database error; `account` is the session's, for the missing GRANT."""
     if lost(error):
         return Retry("the connection to the target was lost")
     code = number(error)
@@ -174,7 +174,7 @@ def translate(
 
 
 def too_large(error: BaseException, layout: Layout | None, row: str) -> Stop:
-    """TiDB's limit of an entry; `row` says which it is."""
+    """TiDB's limit of an entry; `row` names the row."""
     table = f"{layout.name}: " if layout else ""
     return Stop(
         f"{table}{row} is larger than TiDB's txn-entry-size-limit ({_text(error)}): SET GLOBAL "

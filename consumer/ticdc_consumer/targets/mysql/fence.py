@@ -1,4 +1,4 @@
-"""Past an older consumer: a lock of the session, whose holder is ended."""
+"""The fence against an older consumer: a session lock, whose holder is ended."""
 
 import hashlib
 from collections.abc import Callable
@@ -14,13 +14,13 @@ from ticdc_consumer.waiting import Deadline, sleep
 def take_session_lock(
     target: Target, dialect: Dialect, changefeed: str, patience: float, owner: Callable[[], str]
 ) -> None:
-    """MySQL's lock that lives as long as the session: an implicit commit does not free it.
+    """Takes MySQL's session lock, which lives as long as the session: an implicit commit keeps it.
 
-    Where the server does not name a lock's holder, each holder takes a second lock, whose name says
-    which session it is. Nobody is ended whose own lock is not taken, unless `owner` reads it.
+    If the server does not name a lock's holder, each holder takes a second lock, named after its
+    session. A session without such a lock is ended only if `owner` names it.
 
-    A holder that runs a DDL is waited for as long as that takes, even if its client is gone: the
-    server goes on with it, and if it were ended, it would only begin anew.
+    A holder that runs a DDL is waited for until it ends, even if its client is gone: the server
+    continues the DDL, and if it were ended, it would only start again from scratch.
     """
     name = _lock_name(target, changefeed)
     for _ in range(ROUNDS):
@@ -66,13 +66,13 @@ def _holder(target: Target, dialect: Dialect, name: str, owner: Callable[[], str
 
 
 def _mark(name: str, session_id: str) -> str:
-    """The lock that the holder of the lock `name` takes beside it, of that session alone."""
+    """The second lock, specific to this session, of a holder of the lock `name`."""
     return f"{name}-{hashlib.sha256(session_id.encode()).hexdigest()[:16]}"
 
 
 def _marked_holder(target: Target, dialect: Dialect, name: str) -> str:
     """The session of this database whose own lock is taken; the server frees it with the session.
-    It is known so before there is a checkpoint to write it into."""
+    Identifies the holder before there is a checkpoint to record it."""
     query = f"SELECT id, host FROM {dialect.processes} WHERE db = %s AND id <> CONNECTION_ID()"  # noqa: S608
     with target.errors():
         sessions = target.query(query, target.engine.url.database)
@@ -84,7 +84,7 @@ def _marked_holder(target: Target, dialect: Dialect, name: str) -> str:
 
 
 def _stored_holder(target: Target, dialect: Dialect, owner: Callable[[], str]) -> str:
-    """The checkpoint's session, if it still is there: that of a release that did not mark it."""
+    """The checkpoint's session if it still exists: that of a release without the second lock."""
     stored = owner()
     return stored if find_session(target, dialect, stored) else ""
 
@@ -96,10 +96,10 @@ def _ddl_under_way(target: Target, dialect: Dialect, holder: str) -> tuple[int, 
 
 
 def find_session(target: Target, dialect: Dialect, session_id: str) -> tuple[int, str] | None:
-    """Number and statement of the session that has this identity; None if it is gone.
+    """Number and statement of the session with this identity; None if it is gone.
 
-    An identity that was stored is `NUMBER CLIENT`, the client with its port: the number alone may
-    be another session's, since TiDB counts from the beginning when it starts anew.
+    A stored identity is `NUMBER CLIENT`, the client with its port: the number alone may be another
+    session's, since TiDB counts from the beginning after a restart.
     """
     number, _, client = session_id.partition(" ")
     query = f"SELECT id, host, info FROM {dialect.processes} WHERE id = %s"  # noqa: S608
@@ -112,7 +112,7 @@ def find_session(target: Target, dialect: Dialect, session_id: str) -> tuple[int
 
 
 def _lock_name(target: Target, changefeed: str) -> str:
-    """At most 64 characters and the same in any case, since MySQL compares no more."""
+    """A name of at most 64 characters that does not depend on case: MySQL compares no more."""
     scope = f"{target.engine.url.database}\0{changefeed}".encode()
     return f"ticdc-{hashlib.sha256(scope).hexdigest()[:40]}"
 

@@ -1,9 +1,9 @@
-"""Virtual generated columns in the MySQL family: as they are, where the expression reads the same.
+"""Virtual generated columns in the MySQL family: unchanged if the expression reads the same.
 
-`FUNCTIONS` lists what does, each tested against a real TiDB (`tests/ddl/test_generated.py`). Not in
-it: what depends on a collation, a time zone or sql_mode, and, outside of TiDB, what MySQL and
-MariaDB compute otherwise: LOWER and UPPER (of letters beyond ASCII), JSON (its text is a LONGTEXT
-there), casts.
+`FUNCTIONS` lists the functions that do, each tested against a real TiDB
+(`tests/ddl/test_generated.py`). It excludes results that depend on a collation, a time zone or
+sql_mode and, outside TiDB, functions that MySQL and MariaDB compute differently: LOWER and UPPER
+(of letters beyond ASCII), JSON (its text is a LONGTEXT there), casts.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -62,8 +62,8 @@ TEMPLATES: Mapping[str, Template] = {
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """The kinds of its operands, the last one for all that follow, what it makes of them, and where
-    it does so."""
+    """A function: the kinds of its operands (the last one applies to all that follow), the meaning
+    of its result, and the servers where it holds."""
 
     operands: tuple[frozenset[Kind], ...]
     result: Callable[[Sequence[Meaning]], Meaning]
@@ -137,7 +137,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "MINUTE": Function((_MOMENT,), _number(0, 59)),
     "SECOND": Function((_MOMENT,), _number(0, 59)),
     "DATE": Function((_DATE,), lambda _: Meaning("date")),
-    # TiDB alone.
+    # Only in TiDB.
     "LOWER": Function((_TEXT,), _longer, _TIDB),
     "UPPER": Function((_TEXT,), _longer, _TIDB),
     "SUBSTRING": Function((_TEXT, _NUMBER), _same, _TIDB),
@@ -155,7 +155,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "JSON_LENGTH": Function((_JSON, _TEXT), _number(0, 1 << 32), _TIDB),
     "JSON_TYPE": Function((_JSON,), _text(20), _TIDB),
 }
-"""What MySQL, MariaDB and TiDB have beyond `TEMPLATES`."""
+"""The functions that MySQL, MariaDB and TiDB have beyond `TEMPLATES`."""
 
 
 class MySqlWriter(ExpressionWriter):
@@ -189,13 +189,13 @@ class MySqlWriter(ExpressionWriter):
         if "\0" in text:
             raise Unsupported("a NUL character in it")
         if "'" in text or "\\" in text:
-            # MySQL writes a backslash before either, and reads it again by whatever sql_mode says.
+            # MySQL writes a backslash before either, and reads it again under the current sql_mode.
             return f"CONVERT(x'{text.encode().hex()}' USING utf8mb4)"
         return string_literal(text)
 
     def stored(self, value: Written, column: Column) -> str:
-        """As the server converts it, with nothing left to convert that the consumer's session
-        would be warned of."""
+        """The value as the server converts it, without conversions that would raise warnings in the
+        consumer's session."""
         meaning, name = value.meaning, column.type.name
         decimals = column.type.decimals or 0
         if meaning.kind == "null" or meaning.kind == name == "date":

@@ -1,4 +1,4 @@
-"""What a relation of the MySQL family may be beside an ordinary table, and what of it is refused.
+"""Relations of the MySQL family that are not ordinary tables, and the refused ones among them.
 
 Partitioned tables, tables with invisible columns, system-versioned tables of MariaDB and cached
 tables of TiDB are written like ordinary tables. A DDL of the last two stops: the servers refuse it.
@@ -13,7 +13,7 @@ from ticdc_consumer.targets.mysql.dialects import MARIADB, TIDB, Dialect
 
 
 class Relation(NamedTuple):
-    """A row of the catalog; `transactions` and `two_phases` are those of its engine."""
+    """A row of the catalog; `transactions` and `two_phases` are properties of its engine."""
 
     name: str
     quoted: str
@@ -24,14 +24,14 @@ class Relation(NamedTuple):
 
 
 class MySqlKind(NamedTuple):
-    """`applies`: whether a relation is of this kind; the problem takes the relation's fields."""
+    """A refused kind. `applies` tests a relation; `problem` takes the relation's fields."""
 
     applies: Callable[[Relation], bool]
     problem: str
 
 
 class DefinedKind(NamedTuple):
-    """A kind that only SHOW CREATE TABLE tells, of one server: its text matches `pattern`."""
+    """A kind of one server that only SHOW CREATE TABLE shows: its text matches `pattern`."""
 
     dialect: str
     pattern: re.Pattern[str]
@@ -79,7 +79,7 @@ BY_DEFINITION = {
 
 
 def refuse(relation: Relation, dialect: Dialect, definition: Callable[[], str]) -> None:
-    """Raises `Stop` for a relation that is not written exactly; `definition` asks for the text of
+    """Raises `Stop` for a relation that cannot be written exactly; `definition` reads the text of
     SHOW CREATE TABLE."""
     for kind in REFUSED.values():
         if kind.applies(relation):

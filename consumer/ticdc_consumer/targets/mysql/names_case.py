@@ -1,4 +1,4 @@
-"""Which names of databases and tables are one to a server of the MySQL family."""
+"""Names of databases and tables that are the same to a server of the MySQL family."""
 
 from collections.abc import Callable
 from enum import IntEnum
@@ -14,8 +14,8 @@ class NamesCase(IntEnum):
 
 
 class NamesFold:
-    """How the server tells names apart. `lowered` asks the server for the lower case of letters,
-    each as one letter: Python's differs from it in some."""
+    """The server's rule for equal names. `lowered` asks the server for the lower case of letters,
+    one letter each: Python's differs for some."""
 
     def __init__(self, case: NamesCase, lowered: Callable[[str], str]) -> None:
         self._case, self._ask = case, lowered
@@ -23,7 +23,7 @@ class NamesFold:
 
     @property
     def exact(self) -> bool:
-        """Two spellings are two names."""
+        """True if two spellings are two names."""
         return self._case == NamesCase.DIFFERENT
 
     def lower(self, name: str) -> str:
@@ -36,5 +36,5 @@ class NamesFold:
         return name if self.exact else self.lower(name)
 
     def in_catalog(self, name: str) -> str:
-        """As the catalog has it. In MariaDB the catalog finds no other spelling of some letters."""
+        """The catalog's name. MariaDB's catalog finds no other spelling of some letters."""
         return self.lower(name) if self._case == NamesCase.LOWERED else name

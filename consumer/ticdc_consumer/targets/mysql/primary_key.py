@@ -1,7 +1,7 @@
-"""What TiDB does not change of a primary key, and a new table that takes the old one's place.
+"""Changes of a primary key that TiDB refuses, and a new table that replaces the old one.
 
-A clustered primary key is where the rows are, and is never dropped; the type of a column of any
-primary key changes only where no row has to be written anew (TiDB 8.4, error 8200).
+A clustered primary key is the place of the rows, and is never dropped; the type of a column of any
+primary key changes only if no row has to be rewritten (TiDB 8.4, error 8200).
 """
 
 import re
@@ -29,8 +29,8 @@ def refusal(
     dropped: Sequence[str],
     after: Mapping[str, MySqlColumn],
 ) -> str | None:
-    """Why TiDB would refuse it, None if it would not. `dropped` are the keys that go, and `after`
-    the columns by their names before."""
+    """The reason why TiDB would refuse the change; None if it would not. `dropped` are the dropped
+    keys, and `after` the columns by their old names."""
     for key, index in before.indexes.items():
         if not index.primary:
             continue
@@ -49,8 +49,8 @@ def refusal(
 def rebuilt(
     target: Target, dialect: Dialect, name: TargetName, table: Table, values: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Statements that put a new table, of these rows, in the place of the old one. `values` are
-    the expressions of the columns that take one from the old table."""
+    """Statements that replace the old table by a new one with these rows. `values` are the
+    expressions of the columns that take one from the old table."""
     schema, _ = name
     old, new, replaced = (
         target.quote(*name),
@@ -76,7 +76,7 @@ def _clustered(target: Target, name: TargetName) -> bool:
 
 
 def _stored_alike(old: str, new: str) -> bool:
-    """Whether TiDB takes the new type without writing any value anew."""
+    """Returns whether TiDB takes the new type without rewriting any value."""
     before, after = CatalogType.parse(old), CatalogType.parse(new)
     if old == new:
         return True
@@ -91,11 +91,11 @@ def _stored_alike(old: str, new: str) -> bool:
 
 
 def _same_bytes(old: str, new: str) -> bool:
-    """Whether texts of these character sets and collations are stored alike, also in an index."""
+    """Returns whether texts of these types are stored alike, also in an index."""
     return new in (old, re.sub(r"\b(utf8|latin1)(?=[ _])", "utf8mb4", old))
 
 
 def _parts(type_: str) -> tuple[str, str]:
-    """What is in its brackets, and what comes after them: its character set and collation."""
+    """The arguments of a type, and the text after: its character set and collation."""
     arguments, rest = _TYPE.fullmatch(type_).groups("")  # type: ignore[union-attr]
     return arguments, rest

@@ -1,4 +1,4 @@
-"""The GRANT that a refusal for want of a privilege asks for.
+"""The GRANT that remedies a missing privilege.
 
 The texts are those of MySQL 8, MariaDB 10.11 and TiDB 8.4.
 """
@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from ticdc_consumer.targets.mysql.quoting import string_literal
 
 DENIED = frozenset({1044, 1095, 1142, 1143, 1227, 1370, 8121})
-"""The error numbers of a privilege that is missing."""
+"""The error numbers of a missing privilege."""
 
 _COMMAND = re.compile(r"([A-Za-z, ]+) command denied to user ", re.S)
 _ROUTINE = re.compile(r".* for routine '(.+)\.[^.]+'", re.S)
@@ -26,15 +26,15 @@ _KILL = {True: "CONNECTION ADMIN", False: "CONNECTION_ADMIN"}
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Whose privileges a session has, `user@host`, and the database of its URL."""
+    """The user whose privileges a session has, `user@host`, and the database of its URL."""
 
     name: str
     database: str
     mariadb: bool = False
 
     def grant(self, code: int, text: str, statement: str = "") -> str:
-        """The GRANT for an error of `DENIED`; `statement` is what the server refused, or the
-        relation that it concerns."""
+        """The GRANT for an error of `DENIED`; `statement` is the refused statement, or the relation
+        that it concerns."""
         return self._grant(*self._missing(code, text, statement))
 
     def grant_own_tables(self) -> str:

@@ -1,8 +1,8 @@
-"""Whether a proxy between this client and a server of the MySQL family keeps it from one session.
+"""A test for proxies that do not give this client one session of a MySQL family server.
 
 ProxySQL gives each statement outside a transaction any session of the server; MaxScale answers KILL
 itself, and its readwritesplit sends reads to replicas. The settings and the lock of a session would
-then be left with other clients, and be missing where they are needed.
+then reach other clients and be missing where they are needed.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from ticdc_consumer.errors import Usage
 
 ATTEMPTS = 5
-"""Another client may take the session that was given back."""
+"""Another client may take the released session."""
 
 _NO_SUCH_SESSION = 1094
 
@@ -21,14 +21,14 @@ _NO_SUCH_SESSION = 1094
 def require_own_session(
     connection: sa.Connection, connect: Callable[[], sa.Connection], setting: str
 ) -> None:
-    """Raises `Usage` if the connection, whose URL is `setting`, has no session of its own. Sets
-    nothing in any session."""
+    """Raises `Usage` if the connection, whose URL is `setting`, has no session of its own. Changes
+    no session."""
     session, version = connection.exec_driver_sql(f"SELECT {_SESSION}, VERSION()").one()
     driver = connection.connection.dbapi_connection
     assert driver is not None
     if driver.thread_id() == session & 0xFFFFFFFF:
         return  # the server itself greeted; its greeting has the lower half of TiDB's numbers
-    # ProxySQL knows this text by its letters.
+    # ProxySQL recognizes exactly this text.
     name = connection.exec_driver_sql("select @@version_comment limit 1").scalar()
     if name == "(ProxySQL)":
         raise Usage(
@@ -50,12 +50,12 @@ def require_own_session(
 
 
 _SESSION = "CONNECTION_ID() + 0"
-"""Not in the letters by which ProxySQL knows it and answers with a number of its own."""
+"""A spelling that ProxySQL does not recognize; else it answers with a number of its own."""
 
 
 def _is_kept(connection: sa.Connection, kill: str) -> bool:
-    """Whether KILL does not come to the server, which has no session 0. A TiDB says nothing of
-    that, either."""
+    """Returns whether KILL does not reach the server, which has no session 0. A TiDB does not
+    report that, either."""
     try:
         connection.exec_driver_sql(kill).close()
     except sa.exc.DBAPIError as error:
@@ -69,8 +69,8 @@ def _is_kept(connection: sa.Connection, kill: str) -> bool:
 def _is_shared(
     connection: sa.Connection, connect: Callable[[], sa.Connection], session: int
 ) -> bool:
-    """Whether another session runs a statement of the connection: one in a transaction, or one
-    while another client is in a transaction."""
+    """Returns whether another session runs a statement of the connection, either in a transaction
+    or while another client is in one."""
     if _in_transaction(connection) != session:
         return True
     for _ in range(ATTEMPTS):

@@ -1,4 +1,4 @@
-"""Queries of views in the words of MySQL, MariaDB and TiDB."""
+"""Queries of views in the dialect of MySQL, MariaDB and TiDB."""
 
 from ticdc_consumer.targets.mysql.quoting import string_literal
 from ticdc_consumer.targets.schema.queries import QueryWords

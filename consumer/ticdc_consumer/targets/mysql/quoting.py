@@ -6,8 +6,8 @@ LONGEST_NAME = 64
 
 
 def quote_name(name: str, wide: bool) -> str:
-    """The identifier in backquotes. Raises `Unsupported` for one that the server cannot hold as it
-    is; `wide` says whether it can hold characters beyond U+FFFF."""
+    """Returns the identifier in backquotes. Raises `Unsupported` if the server cannot hold it
+    unchanged; `wide`: it can hold characters beyond U+FFFF."""
     beginning = f"{name[:LONGEST_NAME]!r}"
     if not name or len(name) > LONGEST_NAME:
         raise Unsupported(
@@ -27,10 +27,10 @@ def quote_name(name: str, wide: bool) -> str:
 
 
 def is_wide(name: str) -> bool:
-    """Whether it has characters beyond U+FFFF."""
+    """Returns whether the name has characters beyond U+FFFF."""
     return any(character > "\uffff" for character in name)
 
 
 def string_literal(text: str) -> str:
-    """With NO_BACKSLASH_ESCAPES, only the quote itself needs an escape."""
+    """Quotes a text. With NO_BACKSLASH_ESCAPES, only the quote itself needs an escape."""
     return "'" + text.replace("'", "''") + "'"

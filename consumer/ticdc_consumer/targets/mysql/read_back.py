@@ -1,4 +1,4 @@
-"""What MySQL, MariaDB and TiDB hold, read back to be compared."""
+"""Reads values of MySQL, MariaDB and TiDB back for comparison."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -28,7 +28,7 @@ _DIGEST = DigestWords(
 )
 DIGEST: DigestWords | None = _DIGEST
 TIDB_DIGEST = replace(_DIGEST, apart=True)
-"""TiDB evaluates CONV row by row, and with it all that is inside of it; the rest in vectors."""
+"""TiDB evaluates CONV, and everything inside it, row by row; everything else in vectors."""
 
 _NUMBERS = INTEGERS | {"year", "bit"}
 _UTF8 = frozenset({None, "utf8", "utf8mb3", "utf8mb4", "ascii"})
@@ -38,7 +38,7 @@ _UTF8 = frozenset({None, "utf8", "utf8mb3", "utf8mb4", "ascii"})
 
 
 def column(existing: TargetColumn, codec: str, name: str) -> Comparable:
-    """How a column is read that `codec` writes; `name` is quoted."""
+    """Returns how to read a column that `codec` writes; `name` is quoted."""
     type_ = CatalogType.parse(existing.type)
     kind = codec.partition(":")[0]
     charset = (existing.collation or "utf8mb4").partition("_")[0]
@@ -63,7 +63,7 @@ def _form(type_: CatalogType, kind: str) -> Form:
 def comparable(
     type_: CatalogType, form: Form, name: str, charset: str | None = "utf8mb4"
 ) -> Comparable:
-    """A column of this type in that form; `name` is quoted."""
+    """Returns how to read a column of this type in that form; `name` is quoted."""
     expression = _expression(type_, form, name, charset)
     match form:
         case "double" if type_.name == "float":
@@ -84,10 +84,10 @@ def _expression(type_: CatalogType, form: Form, name: str, charset: str | None) 
     if kind in ("enum", "set") and form == "number":
         return f"CAST(CAST({name} AS UNSIGNED) AS CHAR)"
     if kind in ("float", "double"):
-        # As it is, a FLOAT is shown with six digits.
+        # Without it, a FLOAT is shown with six digits.
         return f"CAST({name} + 0E0 AS CHAR)"
     if kind == "binary":
-        # TiDB leaves out the zero bytes at its end.
+        # TiDB leaves out the trailing zero bytes.
         return f"RPAD(LOWER(HEX({name})), {2 * type_.number(0, 1)}, '0')"
     if kind in BINARIES:
         return f"LOWER(HEX({name}))"
@@ -106,8 +106,8 @@ def _without_zeros(expression: str, type_: CatalogType) -> str:
 
 
 def begin(target: Target, state: str | None) -> str | None:
-    """Begins a transaction that only reads. On TiDB returns what another takes as `state` to see
-    the same; elsewhere "", since whether it does is to be found out."""
+    """Begins a read-only transaction. On TiDB, returns the `state` with which another session sees
+    the same data; elsewhere "", since that must be tested."""
     return _BEGIN[target.differences.name](target, state)  # type: ignore[attr-defined]
 
 
@@ -130,7 +130,7 @@ _BEGIN = {"mysql": _begin_snapshot, "mariadb": _begin_snapshot, "tidb": _begin_p
 
 
 def rows(target: Target, statement: str) -> Iterator[tuple[Any, ...]]:
-    """The rows of a SELECT of texts, which are not held in memory together."""
+    """Iterates over a SELECT's rows of texts without holding them in memory together."""
     return streamed(target.connection, statement)
 
 

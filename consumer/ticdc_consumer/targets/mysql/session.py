@@ -1,4 +1,4 @@
-"""One session of a MySQL, MariaDB or TiDB server."""
+"""A session of a MySQL, MariaDB or TiDB server."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
@@ -74,7 +74,7 @@ _SETTINGS = (
 
 NEUTRAL = {
     "allow_auto_random_explicit_insert": ("ON", "1"),
-    "completion_type": ("NO_CHAIN", "0"),  # a COMMIT ends a transaction, and nothing else
+    "completion_type": ("NO_CHAIN", "0"),  # a COMMIT ends a transaction and does nothing else
     "idle_readonly_transaction_timeout": ("0", "0"),
     "idle_transaction_timeout": ("0", "0"),
     "idle_write_transaction_timeout": ("0", "0"),
@@ -82,11 +82,11 @@ NEUTRAL = {
     "max_execution_time": ("0", "0"),
     "max_statement_time": ("0.000000", "0"),
     "sql_big_selects": ("ON", "1"),
-    "system_versioning_asof": ("DEFAULT", "DEFAULT"),  # or reads would be of the past
+    "system_versioning_asof": ("DEFAULT", "DEFAULT"),  # otherwise reads would be of the past
     "tidb_idle_transaction_timeout": ("0", "0"),
 }
-"""Variable -> how the server shows the value that it must have, and that value. Not every server
-has each; it is set only where the server's own default is another."""
+"""Variable -> the required value as the server shows it, and as SQL. Not every server has each; it
+is set only if the server's own default differs."""
 
 _OURS = frozenset({"charset", "use_unicode", "autocommit", "sql_mode", "init_command", "conv"})
 _PATIENCE = 120.0
@@ -94,12 +94,12 @@ _PATIENCE = 120.0
 
 
 def engine_of(url: sa.URL) -> sa.Engine:
-    """An engine for the URL; the URL's character sets and modes do not count."""
+    """Creates an engine for the URL; the URL's character sets and modes are ignored."""
     query = {name: value for name, value in url.query.items() if name not in _OURS}
     url = url.set(drivername="mysql+pymysql", query=query)
     return sa.create_engine(
         url.update_query_dict({"charset": "utf8mb4"}),
-        # Set by the driver before SQLAlchemy looks how strings are to be escaped.
+        # Set by the driver before SQLAlchemy checks how strings are to be escaped.
         connect_args={"sql_mode": SQL_MODE},
         isolation_level="AUTOCOMMIT",
         poolclass=sa.NullPool,
@@ -108,8 +108,8 @@ def engine_of(url: sa.URL) -> sa.Engine:
 
 
 def connect(engine: sa.Engine, setting: str = "[target] url") -> sa.Connection:
-    """A session of the server that `setting` leads to. Raises `Unavailable`, and `Usage` for a
-    proxy that does not give it one of its own."""
+    """Opens a session of the server that `setting` leads to. Raises `Unavailable`, and `Usage` if a
+    proxy does not give it a session of its own."""
     try:
         connection = engine.connect()
         try:
@@ -141,8 +141,8 @@ AND grantee = CONCAT('''', REPLACE(CURRENT_USER(), '@', '''@'''), '''')
 
 
 def open_session(url: sa.URL, to_look: bool = False) -> "MySql":
-    """A session of whichever of the three the server is, by its version. Raises
-    `Usage` if the URL names no database, and `Unavailable`."""
+    """Opens a session of the target that the server's version tells. Raises `Usage` if the URL
+    names no database, and `Unavailable`."""
     if not url.database:
         scheme = url.get_backend_name()
         raise Usage(
@@ -156,7 +156,7 @@ def open_session(url: sa.URL, to_look: bool = False) -> "MySql":
 
 
 class MySql(Target):
-    """MySQL 8, and what the three have in common."""
+    """MySQL 8, and the behaviour that all three share."""
 
     dialect: ClassVar[str] = MYSQL.name
     sqlglot_dialect: ClassVar[str] = "mysql"
@@ -204,7 +204,7 @@ class MySql(Target):
         query = f"SHOW SESSION VARIABLES WHERE variable_name IN ({names})"
         for name, present in self.query(query):
             neutral, text = NEUTRAL[name]
-            if present not in (neutral, ""):  # TiDB has some as names alone
+            if present not in (neutral, ""):  # TiDB lists some by name only
                 self.execute(f"SET SESSION {name} = {text}").close()
 
     def _own_settings(self) -> tuple[str, ...]:
@@ -255,7 +255,7 @@ class MySql(Target):
 
     def leaseholder(self, changefeed: str, sessions: Sequence[str]) -> str:
         holder = holder_of(self, self.differences, changefeed)
-        # A number alone may be another session's by now.
+        # A number alone may belong to another session by now.
         ours = [] if self.differences.names_lock_holder else sessions
         return holder or super().leaseholder(changefeed, ours)
 
@@ -263,7 +263,7 @@ class MySql(Target):
         return find_session(self, self.differences, session_id)
 
     def limit_lock_waits(self, seconds: float) -> None:
-        # For metadata locks, which a reader's open transaction holds; a year by default.
+        # For metadata locks, which a reader's open transaction holds; the default is a year.
         self.execute(f"SET SESSION lock_wait_timeout = {max(1, round(seconds))}").close()
 
     def overtake(
@@ -282,14 +282,14 @@ class MySql(Target):
             return waits.read_only(self.query, self.differences)
 
     def may_create_tables(self) -> bool | None:
-        # Roles and wildcards are not in these catalogs.
+        # These catalogs do not have roles and wildcards.
         return True if self.execute(_CREATE_PRIVILEGES).scalar() else None
 
     def grant_to_create(self) -> str:
         return "" if self._account is None else self._account.grant_own_tables()
 
     def require_lasting(self, tables: Sequence[TargetName]) -> None:
-        # Others are looked at before they are written to: without a write an engine loses nothing.
+        # Other tables are checked before they are written: without a write an engine loses nothing.
         own = [name for schema, name in tables if schema is None]
         if own:
             with self.errors():
@@ -332,7 +332,7 @@ class MySql(Target):
                 self.query, self.differences, database, table, not self._names.exact
             )
             if described is not None and not described.columns:
-                # The catalog shows columns only to those who may read or write them.
+                # The catalog shows columns only to users who may read or write them.
                 self.execute(f"SELECT 1 FROM {self.quote(database, table)} LIMIT 0").close()  # noqa: S608
             return described
 
@@ -351,7 +351,7 @@ class MySql(Target):
             return catalog.references(self.query, database, table)
 
     def _cannot_hold(self, *names: str | None) -> bool:
-        """Whether the catalog refuses to look for one of these names."""
+        """Returns whether the catalog refuses to search for one of these names."""
         return not self.differences.wide_names and any(map(is_wide, filter(None, names)))
 
     def type_rules(self, rules: frozenset[str]) -> TypeRules:
@@ -387,7 +387,7 @@ class MySql(Target):
         return replace(layout, upsert=False) if wide else layout
 
     def _ignoring(self, target: TargetTable) -> set[str]:
-        """The columns of unique keys that ignore letters, quoted."""
+        """The quoted columns of unique keys that ignore letters."""
         in_keys = {name for key in target.unique_keys for name in key.columns}
         return {
             self._quote(column.name)
@@ -395,7 +395,7 @@ class MySql(Target):
             if column.name in in_keys and ignores_letters(column.collation, self.differences)
         }
 
-    # What DDL needs to know.
+    # Facts that DDL needs.
 
     def column_types(self, table: Table) -> dict[str, str]:
         columns = new_tables.shape(self.differences, table).columns
@@ -501,7 +501,7 @@ class MariaDb(MySql):
 class TiDb(MySql):
     dialect = TIDB.name
     differences = TIDB
-    has_staging = False  # it has no CREATE TABLE ... SELECT
+    has_staging = False  # TiDB has no CREATE TABLE ... SELECT
     alters_as_mysql = False
     _write_source: int | None = None
 
@@ -525,15 +525,15 @@ class TiDb(MySql):
         return (*self.differences.settings, mark)
 
     def session_id(self) -> str:
-        # Its client tells a session from another that gets its number after a restart of TiDB.
+        # The client tells a session from another that gets its number after a restart of TiDB.
         query = "SELECT id, host FROM information_schema.processlist WHERE id = CONNECTION_ID()"
         with self.errors():
             number, client = self.query(query)[0]
         return f"{number} {client}"
 
     def copy_to_temporary(self, name: str, columns: str, source: str, where: str) -> list[str]:
-        """TiDB has no CREATE TABLE ... SELECT, and keeps temporary tables in memory: 64 MB of one
-        by default, 128 GB at most."""
+        """Copies by INSERT: TiDB has no CREATE TABLE ... SELECT. It keeps temporary tables in
+        memory, 64 MB each by default, at most 128 GB."""
         return [
             "SET SESSION tidb_tmp_table_max_size = 137438953472",
             f"CREATE TEMPORARY TABLE {name} LIKE {source}",
@@ -542,7 +542,7 @@ class TiDb(MySql):
 
 
 def _wary(layout: Layout, ignoring: Set[str]) -> tuple[str, ...]:
-    """The codecs, of which those of `ignoring` columns refuse the letters that these ignore."""
+    """The codecs; those of `ignoring` columns reject the letters that the columns ignore."""
     return tuple(
         codec.replace("text", types.WARY_TEXT, 1) if name in ignoring and is_text(codec) else codec
         for name, codec in zip(layout.columns, layout.codecs, strict=True)

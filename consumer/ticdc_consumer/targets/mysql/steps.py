@@ -1,9 +1,9 @@
-"""An ALTER TABLE as statements that commit one by one, and how many of them a crash let through.
+"""An ALTER TABLE as statements that commit one by one, and the number that a crash let through.
 
 MySQL and MariaDB take all clauses in one statement. TiDB checks each clause against the table
 before the statement, and refuses two that name one column or key (8.4: errors 1068, 1072, 8200):
-there a clause that builds upon another one has a statement of its own. After a crash the catalog
-shows which statement came last, as far as it is known that no other client changed the table.
+there a clause that builds upon another has its own statement. After a crash the catalog shows which
+statement came last, as far as it is certain that no other client changed the table.
 """
 
 import re
@@ -27,8 +27,8 @@ _COLLATE = re.compile(r" character set \w+ collate (\w+)$")
 
 @dataclass(frozen=True, slots=True)
 class AlterStep:
-    """A statement, and the table after it. `renamed` are the columns, before and after, that take
-    another name in it, so that what it does is not to be done twice."""
+    """A statement, and the table after it. `renamed` are pairs of the old and new names of columns
+    that it renames, so it must not run twice."""
 
     text: str
     after: MySqlTable
@@ -37,7 +37,7 @@ class AlterStep:
 
 @dataclass(frozen=True, slots=True)
 class _AlterClause:
-    """`names` are the columns and keys that it needs or changes."""
+    """A clause. `names` are the columns and keys that it needs or changes."""
 
     text: str
     names: frozenset[str]
@@ -46,7 +46,7 @@ class _AlterClause:
 
 
 class OrderedClauses:
-    """The clauses of an ALTER TABLE, in an order in which each finds the table as it needs it."""
+    """The clauses of an ALTER TABLE, in an order in which each finds the state that it needs."""
 
     def __init__(self, before: MySqlTable, quote: Callable[[str], str]) -> None:
         self._columns, self._indexes = dict(before.columns), dict(before.indexes)
@@ -74,7 +74,7 @@ class OrderedClauses:
     def place_column(
         self, name: str, column: MySqlColumn, text: str, position: Sequence[str] | None
     ) -> None:
-        """ADD or MODIFY COLUMN. `position` are the columns before it, None if it stays in its
+        """Adds an ADD or MODIFY COLUMN. `position` are the columns before it; None if it keeps its
         place or is the last."""
         needed = [name]
         if position is None:
@@ -100,7 +100,7 @@ class OrderedClauses:
         self._add(f"ADD {text}", index.columns, [name])
 
     def steps(self, relation: str) -> list[AlterStep]:
-        """As few statements as TiDB takes."""
+        """Groups the clauses into as few statements as TiDB accepts."""
         groups: list[list[_AlterClause]] = []
         for clause in self._clauses:
             named = frozenset[str]().union(*(each.names for each in groups[-1])) if groups else None
@@ -131,8 +131,8 @@ class OrderedClauses:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How many steps a table shows as done; if any, `as_after` says what it shows, and how to undo
-    it."""
+    """The number of steps that a table shows as done; if any, `as_after` says what it shows and how
+    to undo it."""
 
     ran: int
     as_after: str = ""
@@ -145,9 +145,9 @@ def done(
     table: MySqlTable,
     steps: Sequence[AlterStep],
 ) -> Progress:
-    """How many of the steps from `table` on are done; the least that it can be, where one more
-    time does no harm. Raises `Stop` if the table is as after none of them, and `Unsupported` if a
-    crash would leave it unknown."""
+    """Returns how many of the steps from `table` on are done: the smallest possible number if
+    repeating a step is harmless. Raises `Stop` if the table matches no state before or after a
+    step, and `Unsupported` if a crash would leave the number unknown."""
     states = [table, *(step.after for step in steps)]
     facts = [_facts(state) for state in states]
     catalog = catalog_columns(target, dialect, name)
@@ -209,8 +209,8 @@ def _altered(table: MySqlTable, state: MySqlTable) -> list[str]:
 def _other_columns(
     state: MySqlTable, names: Iterable[str], catalog: Mapping[str, CatalogColumn]
 ) -> list[str]:
-    """The columns among `names` that have another default than in this state, or are computed and
-    should not be, or the reverse."""
+    """The columns among `names` whose default differs from this state's, or that are computed only
+    in one of the two."""
     present = [name for name in names if name in catalog and name in state.columns]
     return [name for name in present if other_default(state.columns[name], catalog[name])]
 
@@ -222,8 +222,8 @@ def _undo(
     differing: Sequence[str],
     now: Facts,
 ) -> str:
-    """How the table becomes again as it was before; without more than was added to it that is not
-    certain."""
+    """The remedy that restores the table's earlier state; only additions that are certain are
+    dropped."""
     changed = [fact for fact in differing if now.get(fact) != facts[0].get(fact)]
     relation = target.quote(*table)
     if not changed or any(fact in facts[0] for fact in changed):
@@ -319,7 +319,7 @@ def _column(type_: str, collation: str | None, nullable: bool) -> str:
     type_name = name.lower()
     if arguments and type_name not in _WIDTH_MEANS_NOTHING:
         type_name += f"({arguments})"
-    # Releases differ in what they call utf8mb3.
+    # Releases differ in their name for utf8mb3.
     collation = re.sub(r"^utf8_", "utf8mb3_", collation or "")
     words = [type_name, rest.strip().lower(), collation, "" if nullable else "not null"]
     return " ".join(word for word in words if word)

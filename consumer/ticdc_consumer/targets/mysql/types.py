@@ -1,4 +1,4 @@
-"""TiDB's types in MySQL, MariaDB and TiDB: those of new columns, and what a user's column holds.
+"""TiDB's types in MySQL, MariaDB and TiDB: types of new columns, and codecs of users' columns.
 
 A codec is `kind` or `kind:argument`, as `encode` knows them. See `docs/reference/types.md`.
 """
@@ -20,16 +20,16 @@ from ticdc_consumer.targets.schema.conversions import CAPACITIES
 RULES = frozenset({VECTOR_AS_TEXT, SAME_COLLATIONS})
 
 WARY_TEXT = "text:wary"
-"""The codec of text without the letters that a unique key would ignore. Either codec of text may
-end in the length of the column: `text:9` in characters, `text:255b` in bytes."""
+"""The codec of text without letters that a unique key would ignore. Both codecs of text may end in
+the column's length: `text:9` in characters, `text:255b` in bytes."""
 
 LONGEST_VARCHAR = 65_532
-"""In bytes."""
+"""The size in bytes."""
 
 _LARGER = {"tinytext": "text", "text": "mediumtext", "mediumtext": "longtext"}
 _BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 _BYTES_PER_CHARACTER = {"utf8mb3": 3, "utf8": 3, "gbk": 2, "latin1": 1, "ascii": 1}
-"""At most; 4 in others."""
+"""The most bytes of a character; 4 in other character sets."""
 _CHARSET = re.compile(r" character set (\w+) ")
 _UTF8 = frozenset({None, "utf8mb4", "utf8", "ascii"})
 _HELD_BY: dict[str, frozenset[str | None]] = {
@@ -38,21 +38,21 @@ _HELD_BY: dict[str, frozenset[str | None]] = {
     "latin1": frozenset({"ascii"}),
     "ascii": frozenset({None, "ascii"}),
 }
-"""A target's character set -> upstream's that it holds; utf8mb4 holds all. Of one that is not
-known, and of a character that TiDB has beyond it, the server checks each value in strict mode."""
+"""A target's character set -> upstream's that it holds; utf8mb4 holds all. For an unknown one, and
+for characters that TiDB has beyond it, the server checks each value in strict mode."""
 
 
 # --- new columns -------------------------------------------------------------------------------
 
 
 def column_type(column: Column, dialect: Dialect, *, wide: bool = False) -> str:
-    """The type of a new column; `wide`, if it is utf8mb4 whatever upstream's character set is.
-    Raises `Stop` for one that the target cannot hold."""
+    """The type of a new column; `wide` makes it utf8mb4 whatever upstream's character set is.
+    Raises `Stop` for a type that the target cannot hold."""
     type_ = column.type
     name, length = type_.name, type_.length
     unsigned = " unsigned" if type_.unsigned else ""
     if name in INTEGERS:
-        # Other widths mean nothing; tinyint(1) is what clients take for a boolean.
+        # Other widths mean nothing; clients take tinyint(1) for a boolean.
         return f"tinyint(1){unsigned}" if (name, length) == ("tinyint", 1) else name + unsigned
     if name in TEXTS:
         return _new_text(type_, dialect, wide)
@@ -107,20 +107,20 @@ def _sized_text(type_: ColumnType, text: str, of_character: int) -> str:
     if name == "char":
         return f"char({1 if length is None else length})"
     if name == "varchar":
-        # A varchar of fewer bytes per character upstream can be longer than is allowed here.
+        # A varchar with fewer bytes per character upstream may be longer than is allowed here.
         fits = length is not None and length * of_character <= LONGEST_VARCHAR
         return f"varchar({length})" if fits else "mediumtext"
     return text
 
 
 def charset_of(type_: str) -> str:
-    """The character set of a new column of this type; "" of one that is not of texts."""
+    """The character set of a new column of this type; "" if it is not a text."""
     charset = _CHARSET.search(type_)
     return charset[1] if charset is not None else ""
 
 
 def bytes_of_character(type_: str) -> int:
-    """How many bytes a character takes at most in a new column of this type."""
+    """The most bytes that a character takes in a new column of this type."""
     return _BYTES_PER_CHARACTER.get(charset_of(type_), 4)
 
 
@@ -160,10 +160,10 @@ class CatalogType:
 def codec(
     type_: ColumnType, existing: TargetColumn, dialect: Dialect, rules: frozenset[str] = frozenset()
 ) -> str:
-    """How values of the source type are written into a user's column.
+    """Returns the codec that writes values of the source type into a user's column.
 
-    What the protocol does not carry (None) is checked value by value. Raises `Stop` with the
-    reason if the column cannot hold every value.
+    Properties that the protocol does not carry (None) are checked value by value. Raises `Stop`
+    with the reason if the column cannot hold every value.
     """
     target = CatalogType.parse(existing.type)
     result = _codec(type_, existing, target, dialect, rules)
@@ -220,7 +220,7 @@ def _holds_integers(target: CatalogType, type_: ColumnType) -> bool:
             return True
         least, greatest = 0, 2155
     elif type_.name == "bit":
-        # Where the width is not known, the server refuses a value that is too large.
+        # If the width is unknown, the server refuses a value that is too large.
         least, greatest = 0, (1 << (type_.length or 1)) - 1
     else:
         least, greatest = _integer_range(_BITS[type_.name], type_.unsigned)
@@ -258,7 +258,7 @@ def _holds_text(
     known = type_.name not in ("char", "varchar") or type_.length is not None
     match target.name:
         case "char":
-            # It drops spaces at the end, as only a CHAR's values never have them.
+            # It drops trailing spaces, which only a CHAR's values never have.
             return type_.name == "char" and (not known or (type_.length or 0) <= target.number(0))
         case "varchar":
             return not known or _characters(type_) <= target.number(0)
@@ -272,7 +272,7 @@ def _holds_text(
 
 
 def _text_codec(type_: ColumnType, target: CatalogType) -> str:
-    """The server cuts the spaces at the end of a text that is too long, in strict mode, too."""
+    """Limits lengths: even in strict mode, the server cuts trailing spaces of a long text."""
     if type_.name != "varchar" or type_.length is not None:
         return "text"
     if target.name == "varchar":
@@ -296,7 +296,7 @@ def _binary_codec(type_: ColumnType, target: CatalogType) -> str | None:
     length = CAPACITIES.get(type_.name, type_.length)
     match target.name:
         case "binary" if type_.name == "binary" and length in (None, target.number(0)):
-            # The server would pad a shorter value, and so change it.
+            # The server would pad a shorter value and so change it.
             return f"binary:{target.number(0)}"
         case "varbinary" if length is None or length <= target.number(0):
             return "binary"

@@ -1,8 +1,8 @@
 """DDL that a server of the MySQL family still runs, perhaps for a client that ended long ago.
 
-A client that timed out, or lost its connection, does not end its statement. Whoever starts it once
-more would do hours of work twice, so what is under way on a table is waited for; the catalog shows
-what came of it.
+A client that timed out or lost its connection does not end its statement. Starting it again would
+repeat hours of work, so the consumer waits for running DDL on a table; the catalog shows the
+outcome.
 """
 
 import logging
@@ -20,7 +20,7 @@ from ticdc_consumer.targets.target import Target
 logger = logging.getLogger(__name__)
 
 LONGEST = 86_400.0
-"""Seconds after which waiting ends the run: the statement goes on, and the next start waits on."""
+"""Seconds after which waiting ends the run: the statement continues, the next start waits on."""
 EVERY = 30.0
 PAUSE = 0.2
 
@@ -28,14 +28,14 @@ _DDL = re.compile(r"\s*(ALTER|CREATE|DROP|RENAME|TRUNCATE)\b", re.I)
 
 
 class Wait:
-    """Logs what is waited for, at once and every half minute."""
+    """Logs what the consumer waits for, at once and every half minute."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
         self._logged_at = -EVERY
 
     def on(self, who: str, text: str) -> None:
-        """Raises `Unavailable` if it takes too long."""
+        """Logs and pauses. Raises `Unavailable` if it takes too long."""
         waited = time.monotonic() - self._began
         message = f"{who} of the target still runs: {' '.join(text.split())[:200]}"
         if waited > LONGEST:
@@ -58,7 +58,7 @@ def is_ddl(text: object) -> bool:
 def wait_for_others(
     target: Target, dialect: Dialect, tables: Sequence[TargetName], schemas: Sequence[str] = ()
 ) -> None:
-    """Returns when nobody else runs a DDL of these tables, or in these schemas."""
+    """Waits until nobody else runs a DDL of these tables or in these schemas."""
     if not tables and not schemas:
         return
     wait = Wait()

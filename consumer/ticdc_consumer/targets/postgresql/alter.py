@@ -45,7 +45,7 @@ _WIDER = {
     "timestamp without time zone": ("date",),
     "date": ("timestamp without time zone",),
 }
-"""The types to which every value of a type is cast, beside text."""
+"""The types besides text to which every value of a type can be cast."""
 
 
 class PostgreSqlAlteration(TableAlteration):
@@ -59,8 +59,8 @@ class PostgreSqlAlteration(TableAlteration):
         return self._written
 
     def settled(self, evolved: Evolved) -> Evolved:
-        """PostgreSQL changes neither a generated column nor the type of one that it reads: such a
-        generated column goes, and comes again."""
+        """Drops and re-adds some generated columns: PostgreSQL can change neither a generated
+        column nor the type of a column that it reads."""
         settled = super().settled(evolved)
         old, new = shape(settled.before, WORDS).columns, shape(settled.after, WORDS).columns
         renamed = {source: name for name, source in settled.sources.items()}
@@ -83,7 +83,7 @@ class PostgreSqlAlteration(TableAlteration):
         return quote_name(name)
 
     def unroundable(self, column: Column, last: str) -> str:
-        # Other such dates it does not have at all.
+        # PostgreSQL does not have other such dates at all.
         return f"{quote_name(column.name)} > '{last}+00'"
 
     def fraction(self, column: Column) -> str:
@@ -189,7 +189,7 @@ class PostgreSqlAlteration(TableAlteration):
 
 
 def _converted(name: str, change: Change | None, before: str, after: str) -> str:
-    """The value of a column whose types were, and are, these."""
+    """Converts the value of a column from the type `before` to `after`."""
     match change:
         case Appended(suffix) if after == "text":
             return f"{name}::text || {literal(suffix)}"
@@ -211,13 +211,13 @@ def _converted(name: str, change: Change | None, before: str, after: str) -> str
 
 
 def _microseconds(name: str) -> str:
-    """Those of the second, and its whole part."""
+    """The microseconds of the second, including its whole part."""
     return f"extract(microseconds FROM {name})::bigint"
 
 
 def _rounded(name: str, unit: int) -> str:
-    """To whole units, in microseconds: the server's own rounding takes halves before the year 2000
-    to the earlier time. Those of a negative interval are negative."""
+    """Rounds to whole units, in microseconds: the server's own rounding takes halves before the
+    year 2000 to the earlier time. A negative interval has negative microseconds."""
     now = f"extract(microseconds FROM {name})::numeric"
     rounded = f"floor(({now} + {unit // 2}) / {unit}) * {unit}"
     return f"{name} + ({rounded} - {now})::double precision * interval '1 microsecond'"
@@ -236,10 +236,10 @@ _NUMBERS = {
 
 
 def _text(name: str, type_: str, digits: int, formats: Mapping[str, str] = _TEXTS) -> str:
-    """A date or time in TiDB's words, with so many digits of the second."""
+    """TiDB's text of a date or time, with so many digits of the second."""
     sign, value = "", name
     if type_ == "interval":
-        # Its parts are negative one by one.
+        # The parts of an interval are negative one by one.
         negative = f"{name} < interval '0'"
         sign = f"CASE WHEN {negative} THEN '-' ELSE '' END || "
         value = f"CASE WHEN {negative} THEN -{name} ELSE {name} END"
@@ -267,7 +267,7 @@ def _literal(column: Column, value: Initial) -> str:
 def rename_table(
     target: Target, old: TargetName, new: TargetName, definition: Table | None
 ) -> list[str]:
-    """Indexes that the consumer named after the table are renamed."""
+    """Renames a table and the indexes that the consumer named after it."""
     statements = []
     schema, name = old
     if new[0] != schema:
@@ -277,7 +277,7 @@ def rename_table(
         schema = new[0]
     if new[1] == name:
         return statements
-    # In another schema, the old name may be taken.
+    # In the other schema, the old name may be taken.
     if statements and target.describe(schema, name) is not None:
         raise Stop(f"{target.quote(schema, name)} is in the way of a rename through it")
     statements.append(f"ALTER TABLE {target.quote(schema, name)} RENAME TO {quote_name(new[1])}")

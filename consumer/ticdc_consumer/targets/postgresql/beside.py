@@ -1,4 +1,4 @@
-"""A PostgreSQL table that is filled beside the one in use, and takes its place."""
+"""A PostgreSQL table that is filled next to the one in use and then replaces it."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from ticdc_consumer.targets.layout import TargetName
 from ticdc_consumer.targets.postgresql.quoting import quote_name
 from ticdc_consumer.targets.target import Target
 
-# What belongs to a table itself, and not to its name.
+# Objects that belong to a table itself, not to its name.
 _HINDRANCES = """
 SELECT 'foreign key ' || conname FROM pg_constraint
 WHERE contype = 'f' AND %(t)s::regclass IN (conrelid, confrelid)
@@ -49,7 +49,7 @@ SELECT quote_ident(pg_get_userbyid(relowner)) FROM pg_class
 WHERE oid = %s::regclass AND pg_get_userbyid(relowner) <> current_user
 """
 
-# Equal but for their names; of several equal ones it does not matter which is which.
+# Equal except for their names; among several equal ones the pairing does not matter.
 _INDEXES = """
 WITH all_indexes AS (
     SELECT x.indrelid, i.relname, x.indisprimary, x.indimmediate,
@@ -69,7 +69,7 @@ USING (indisprimary, indimmediate, definition, nth)
 
 
 def copy_structure(target: Target, table: TargetName, copy: TargetName) -> list[str]:
-    """Without foreign keys, triggers and privileges."""
+    """Creates the copy without foreign keys, triggers and privileges."""
     return [
         f"CREATE TABLE IF NOT EXISTS {target.quote(*copy)} "
         f"(LIKE {target.quote(*table)} INCLUDING ALL)"
@@ -77,14 +77,14 @@ def copy_structure(target: Target, table: TargetName, copy: TargetName) -> list[
 
 
 def hindrances(target: Target, table: TargetName) -> list[str]:
-    """What a view shows, and a foreign key names, is the table, whatever its name is."""
+    """Objects such as views and foreign keys that follow the table, whatever its name."""
     with target.errors():
         rows = target.execute(_HINDRANCES, {"t": target.quote(*table)})
         return sorted(str(hindrance) for (hindrance,) in map(tuple, rows))
 
 
 def replace_tables(target: Target, moves: Sequence[tuple[TargetName, TargetName]]) -> list[str]:
-    """With the owner, the privileges and the indexes' names."""
+    """Replaces tables by their copies; keeps owner, privileges and names of indexes."""
     return [statement for move in moves for statement in _replace(target, *move)]
 
 

@@ -1,5 +1,4 @@
-"""What PostgreSQL shows of sessions that keep others waiting, and of what keeps it from cleaning
-up."""
+"""Sessions that keep others waiting, and causes that keep PostgreSQL from cleaning up."""
 
 from collections.abc import Iterator
 
@@ -22,7 +21,7 @@ FROM pg_locks l JOIN pg_class c ON c.oid = l.relation JOIN pg_namespace n ON n.o
 WHERE l.pid = %s::int AND (NOT l.granted OR l.locktype = 'tuple')
 ORDER BY l.granted LIMIT 1
 """
-"""Who waits for a row has the lock of its tuple."""
+"""A session that waits for a row holds the lock of its tuple."""
 
 _WRITTEN_BY_BOTH = """
 SELECT n.nspname || '.' || c.relname
@@ -35,7 +34,7 @@ WHERE c.relkind IN ('r', 'p') AND c.oid IN (
 )
 ORDER BY c.relname LIKE 'ticdc\\_%%' LIMIT 1
 """
-"""Who waits for another one's new row of a unique key shows no relation."""
+"""A session that waits for another's new row of a unique key shows no relation."""
 
 WAITING = """
 SELECT pid || '@' || extract(epoch FROM backend_start) FROM pg_stat_activity
@@ -76,7 +75,7 @@ def blockers(query: Query, session_id: str) -> Iterator[Blocker]:
 
 
 def read_only(query: Query) -> str:
-    """Of a session that begins now, as a consumer's would."""
+    """The reason why a session that begins now, as a consumer's would, cannot write; else ""."""
     (standby, by_default), *_ = query(
         "SELECT pg_is_in_recovery(), current_setting('default_transaction_read_only') = 'on'"
     )

@@ -22,11 +22,11 @@ from ticdc_consumer.targets.target import Query
 ROWS_AT_ONCE = 100_000
 COPY_BYTES = 1 << 20
 FEW_ROWS = 20
-"""Up to so many, one statement with parameters costs less than a temporary table."""
+"""The number of rows up to which a statement with parameters costs less than a temporary table."""
 
 
 class PostgreSqlBulk(StagingBulk):
-    """`replica_allowed`: whether this user may switch triggers and foreign keys off."""
+    """PostgreSQL's bulk path. `replica_allowed`: may switch off triggers and foreign keys."""
 
     def __init__(self, connection: sa.Connection, query: Query, replica_allowed: bool) -> None:
         self._connection, self._query = connection, query
@@ -35,7 +35,7 @@ class PostgreSqlBulk(StagingBulk):
         self._own_rows: dict[str, str] = {}
 
     def forget(self, relation: str) -> None:
-        """The table's kind, foreign keys and triggers are looked up again."""
+        """Forgets the table's kind, foreign keys and triggers, so that they are looked up again."""
         self._replicas.pop(relation, None)
         self._own_rows.pop(relation, None)
 
@@ -167,7 +167,7 @@ class PostgreSqlBulk(StagingBulk):
         self._run(f"{into} SELECT {', '.join(columns)} FROM {stage} {conflict}")  # noqa: S608
 
     def _overwrite(self, layout: Layout, columns: Sequence[str], rows: pa.BinaryArray) -> int:
-        """Deletes what holds a unique value of these rows, then inserts them."""
+        """Deletes rows that hold a unique value of these rows, then inserts them."""
         stage = self._stage(layout, columns, rows)
         cleared = self._overwrite_from(layout, columns, stage)
         self._clear(stage)
@@ -192,7 +192,7 @@ class PostgreSqlBulk(StagingBulk):
         )
 
     def _stage(self, layout: Layout, columns: Sequence[str], lines: pa.BinaryArray) -> str:
-        """The lines in a temporary table whose columns have the types of the target's."""
+        """Copies the lines to a temporary table whose columns have the target's types."""
         names = ", ".join(columns)
         digest = hashlib.sha256(f"{layout.relation} {names}".encode()).hexdigest()[:16]
         stage = f"pg_temp.ticdc_{digest}"
@@ -214,7 +214,7 @@ class PostgreSqlBulk(StagingBulk):
                 copy.write(block[start : start + COPY_BYTES])
 
     def _run(self, statement: str, parameters: Sequence[str | None] | None = None) -> int:
-        """The number of rows. A text parameter takes the type that its position asks for."""
+        """Returns the number of rows. A text parameter takes the type of its position."""
         return self._driver().cursor().execute(statement.encode(), parameters).rowcount
 
     def _driver(self) -> "psycopg.Connection[Any]":
@@ -222,7 +222,7 @@ class PostgreSqlBulk(StagingBulk):
 
     @contextmanager
     def _foreign_keys_off(self, layout: Layout) -> Iterator[None]:
-        """If they cannot wait for the end of the transaction, and may be switched off."""
+        """Switches off foreign keys that cannot be deferred, if this user may."""
         if not self._replica_allowed or not self._replica(layout.relation):
             yield
             return
@@ -252,7 +252,7 @@ def _bare(quoted: str) -> str:
 
 
 def _doubled(sql: str) -> str:
-    """In a statement with parameters, % begins a placeholder."""
+    """Doubles each %, which begins a placeholder in a statement with parameters."""
     return sql.replace("%", "%%")
 
 

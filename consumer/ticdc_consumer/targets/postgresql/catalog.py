@@ -1,4 +1,4 @@
-"""A table in PostgreSQL's catalog, and what follows for loading it."""
+"""A table in PostgreSQL's catalog, and the consequences for loading it."""
 
 import re
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from ticdc_consumer.targets.postgresql import kinds
 from ticdc_consumer.targets.postgresql.types import NONDETERMINISTIC
 from ticdc_consumer.targets.target import Query
 
-# A partitioned table itself has no rows: whether it says UNLOGGED does not matter.
+# A partitioned table itself has no rows: its own UNLOGGED does not matter.
 _TABLE = """
 SELECT c.oid, (
     WITH RECURSIVE family(oid) AS (
@@ -72,7 +72,7 @@ WHERE x.indrelid = %s AND (x.indisunique OR x.indisexclusion)
 ORDER BY NOT x.indisprimary, i.relname
 """
 
-# Only NO ACTION waits for the end of a transaction: all other actions are taken at once.
+# Only NO ACTION waits for the end of a transaction; all other actions are immediate.
 _FOREIGN_KEYS = """
 SELECT k.conname, k.conrelid::regclass::text, k.condeferrable,
        pg_get_constraintdef(k.oid), k.confdeltype <> 'a' OR k.confupdtype <> 'a'
@@ -110,7 +110,7 @@ WHERE k.contype = 'f' AND k.conrelid <> k.confrelid
 ORDER BY 1, 2, 3
 """
 
-# A partition may have triggers of its own.
+# A partition may have its own triggers.
 _TRIGGERS = """
 WITH RECURSIVE family(oid) AS (
     SELECT %s::oid
@@ -141,7 +141,7 @@ _ACTION = re.compile(r" ON (DELETE|UPDATE) (CASCADE|RESTRICT|SET (NULL|DEFAULT)(
 
 
 def tables_of(query: Query, schema: str | None) -> list[str]:
-    """Without partitions."""
+    """The names of the schema's tables, without partitions."""
     return [str(name) for (name,) in query(_NAMES, schema)]
 
 
@@ -197,14 +197,14 @@ def describe(
 
 
 def require_lasting(query: Query, tables: Sequence[TargetName]) -> None:
-    """Raises `Stop` if one of these tables may lose what was committed."""
+    """Raises `Stop` if one of these tables may lose committed data."""
     schemas, names = [schema for schema, _ in tables], [name for _, name in tables]
     for row in query(_NOT_LASTING, schemas, names):
         raise Stop(_cure(*row))
 
 
 def _cure(relation: str, persistence: str, kind: str) -> str:
-    """Why a table does not keep what a transaction has committed, and what helps."""
+    """The reason why a table may lose committed data, and the remedy."""
     if kind == "f":
         return kinds.REFUSED["foreign table"].problem.format(table=relation)
     if persistence == "t":
@@ -233,8 +233,8 @@ def referring(query: Query, schema: str | None, table: str) -> list[tuple[str, s
 
 
 def own_rows(query: Query, relation: str) -> str:
-    """The relation as a statement names it that is of its own rows: those of tables that became its
-    children meanwhile are not, those of partitions are."""
+    """The relation as named in a statement on its own rows: excludes rows of tables that have
+    meanwhile become its children, includes rows of its partitions."""
     (partitioned,) = query("SELECT relkind = 'p' FROM pg_class WHERE oid = %s::regclass", relation)[
         0
     ]
@@ -242,9 +242,9 @@ def own_rows(query: Query, relation: str) -> str:
 
 
 def strict_without_triggers(query: Query, relation: str) -> bool:
-    """Whether the table is written with `session_replication_role = replica`: that switches off
-    foreign keys that cannot wait, and those NOT VALID, which rows violate that may be written
-    again; but would switch off a user's triggers, too."""
+    """Returns whether the table is written with `session_replication_role = replica`. That switches
+    off foreign keys that cannot be deferred and those NOT VALID, whose violating rows may be
+    written again; but it would also switch off a user's triggers."""
     oid = query("SELECT %s::regclass::oid", relation)[0][0]
     off = query(_FOREIGN_KEYS, oid, oid) or query(_UNCHECKED, oid, oid)
     return bool(off) and not query(_TRIGGERS, oid)
@@ -261,8 +261,8 @@ def _help(name: str, child: str, deferrable: bool, definition: str, acts: bool) 
 def clashing(
     query: Query, relation: str, stage: str, fold: set[str], written: set[str]
 ) -> list[str]:
-    """Conditions that find, in `relation`, rows that hold a unique value of a row in `stage`; one
-    for every unique key besides the fold key whose columns are all `written`.
+    """Conditions for rows of `relation` that hold a unique value of a row in `stage`: one for every
+    unique key besides the fold key whose columns are all `written`.
 
     Unqualified names mean the stage's columns inside the sub-select, and the table's outside.
     """
@@ -274,15 +274,15 @@ def clashing(
         where = f" WHERE {predicate}" if predicate else ""
         outside = f" AND ({predicate})" if predicate else ""
         if nulls_clash:
-            # As text of a row: NULLs in it are equal.
+            # As a row's text: NULLs in it are equal.
             key = f"ROW({key})::text"
         conditions.append(f"({key}) IN (SELECT {key} FROM {stage}{where}){outside}")  # noqa: S608
     return conditions
 
 
 def equal_rows(relation: str, stage: str, columns: Sequence[str]) -> str:
-    """The condition that finds as many rows as the stage has equal ones. Rows are compared as text:
-    NULLs are equal in it, letters themselves in every collation, and it can be hashed."""
+    """The condition for as many rows as the stage has equal ones. Rows are compared as text: there
+    NULLs are equal, letters equal only themselves in every collation, and a hash is possible."""
     text = f'ROW({", ".join(columns)})::text COLLATE "C"'
     numbered = "row_number() OVER (PARTITION BY row_text) AS nth"
     return f"""(tableoid, ctid) IN (

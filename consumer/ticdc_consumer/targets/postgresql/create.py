@@ -11,7 +11,7 @@ from ticdc_consumer.targets.target import Target
 
 
 def _key_type(column: Column) -> str:
-    """Bytes as they are, whatever the database's locale: no two keys are taken for equal."""
+    """The type of a key, compared by bytes whatever the database's locale: no keys merge."""
     type_ = types.column_type(column)
     textual = column.type.name in TEXTS or column.type.name in ("enum", "set")
     return f'{type_} COLLATE "C"' if textual else type_
@@ -29,7 +29,7 @@ WORDS = DdlWords(
 
 
 WAITS = " DEFERRABLE INITIALLY DEFERRED"
-"""What a foreign key ends with that is checked at COMMIT."""
+"""The suffix of a foreign key that is checked at COMMIT."""
 
 
 def add_reference(target: Target, schema: str | None, name: str, added: Reference) -> str:

@@ -11,16 +11,16 @@ from ticdc_consumer.targets.layout import Layout
 from ticdc_consumer.targets.postgresql.encodings import has
 
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
-"""The backslash first: the others bring new ones."""
+"""The backslash comes first: the others add backslashes."""
 
 
 def encode_rows(layout: Layout, arrays: Sequence[pa.Array]) -> pa.Array:
-    """One line of COPY per row: the columns that the target takes, in the layout's order."""
+    """Writes one line of COPY per row: the columns that the target takes, in the layout's order."""
     return _lines(kernels.convert_rows(layout, arrays, CODECS)[0])
 
 
 def encode_keys(layout: Layout, arrays: Sequence[pa.Array]) -> pa.Array:
-    """One line of COPY per key."""
+    """Writes one line of COPY per key."""
     return _lines(kernels.convert_keys(layout, arrays, KEY_CODECS)[0])
 
 
@@ -36,8 +36,8 @@ def _lines(texts: Sequence[pa.Array]) -> pa.Array:
 
 
 def _text(array: pa.Array, argument: str, _labels: tuple[str, ...]) -> pa.Array:
-    """The argument is the greatest length, or nothing, and after `@` the encoding of the database
-    if that lacks characters."""
+    """Escapes texts. The argument is the greatest length, or nothing, and after `@` the database's
+    encoding if that lacks characters."""
     length, _, encoding = argument.partition("@")
     if length:
         kernels.fits_length(array, int(length))

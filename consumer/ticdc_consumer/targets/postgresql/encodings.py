@@ -10,8 +10,8 @@ ENCODINGS = {
     "KOI8R": "koi8-r",
     "KOI8U": "koi8-u",
 }
-"""Those of one byte, and Python's that have exactly the same characters. In others the server alone
-knows which it has; its SQL_ASCII takes any bytes."""
+"""Encodings of one byte -> Python's with exactly the same characters. Only the server knows the
+characters of others; SQL_ASCII takes any bytes."""
 
 
 def has(encoding: str, text: str) -> bool:

@@ -1,7 +1,8 @@
-"""What PostgreSQL's errors mean for a run. https://www.postgresql.org/docs/current/errcodes-appendix.html
+"""The meaning of PostgreSQL's errors for a run.
+https://www.postgresql.org/docs/current/errcodes-appendix.html
 
-Texts are in the server's language (`lc_messages`, which only a superuser sets): what follows from
-an error is decided by its SQLSTATE. A text is shown, and read only for what it names.
+Texts are in the server's language (`lc_messages`, which only a superuser sets): the SQLSTATE alone
+decides the reaction. A text is shown, and parsed only for names.
 """
 
 import re
@@ -29,27 +30,27 @@ from ticdc_consumer.targets.target import original
 
 _GONE = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03"})
 _LEFT = (sa.exc.PendingRollbackError, sa.exc.ResourceClosedError)
-"""What SQLAlchemy says of a session that was lost before."""
+"""SQLAlchemy's errors for a session that was lost earlier."""
 _PASSING = frozenset({"55P03", "55006", "57014", "40001", "40P01", "40003", "40000"})
 _TELLING = frozenset({"0A", "22", "23", "25", "2B", "3B", "42", "53", "54", "55", "57", "58"})
 """Classes whose messages are shown, except for 22, which quotes values."""
 _COPY_COLUMN = re.compile(r"COPY .*?, \S+ \d+, \S+ (?P<column>.+?)\s?(?::|$)", re.MULTILINE)
-"""`COPY t, line 1, column c: "..."` in any language of its order."""
+"""`COPY t, line 1, column c: "..."` in any language with this order."""
 _KEY = re.compile(r"\(.*\)=\(.*\)", re.S)
 _NO_SCHEMA = "3F000"
 _OF_COLUMN = ("22", "23502")
 _UNIQUE = "23505"
 _NO_PARENT_ROW = "23503"
 _SHOW_KEYS = frozenset({"23001", _NO_PARENT_ROW, "23P01"})
-"""The detail of others, such as CHECK's, has the whole row."""
+"""States whose detail is shown; the detail of others, such as CHECK's, has the whole row."""
 _CERTIFICATE = re.compile("certificate")
 _FULL = re.compile("too many|remaining connection slots")
-"""In libpq's message, which has no code; the server's part of it is in the server's language, so
-that a server that is full is known as such in English only."""
+"""Texts in libpq's message, which has no code. The server's part of it is in the server's language,
+so a full server is recognized only in English."""
 
 
 def refuses(error: BaseException) -> bool:
-    """Whether a connection was refused for a reason that does not pass by waiting."""
+    """Returns whether a connection was refused for a reason that waiting does not remove."""
     driver = original(error)
     if not isinstance(driver, psycopg.Error):
         return False
@@ -62,8 +63,8 @@ def refuses(error: BaseException) -> bool:
 
 
 def _answers(error: psycopg.Error) -> bool:
-    """Whether the server that `error` comes from takes connections, as libpq finds by SQLSTATE. One
-    that starts, or recovers, does not."""
+    """Returns whether the server that `error` comes from accepts connections, as libpq finds by
+    SQLSTATE. A server that starts or recovers does not."""
     if error.pgconn is None:
         return False
     options = {
@@ -71,12 +72,12 @@ def _answers(error: psycopg.Error) -> bool:
         for option in error.pgconn.info
         if option.val and option.keyword != b"password"
     }
-    options["connect_timeout"] = "2"  # seconds, for which it keeps all threads waiting
+    options["connect_timeout"] = "2"  # seconds, during which it blocks all threads
     return PGconn.ping(make_conninfo(**options).encode()) == Ping.OK
 
 
 def lost(error: BaseException) -> bool:
-    """Whether the session is gone: the server ended it, or the connection broke."""
+    """Returns whether the session is gone: the server ended it, or the connection broke."""
     if isinstance(error, _LEFT):
         return True
     driver = original(error)
@@ -90,7 +91,7 @@ def _lost(error: psycopg.Error) -> bool:
 
 
 def translate(error: Exception, layout: Layout | None = None, user: str = "") -> Exception:
-    """`user` is the session's, for the GRANT that is missing."""
+    """Translates a database error; `user` is the session's, for the missing GRANT."""
     driver = original(error)
     if isinstance(error, _LEFT):
         return Retry("the connection to PostgreSQL was lost")
@@ -118,7 +119,7 @@ def translate(error: Exception, layout: Layout | None = None, user: str = "") ->
     if state[:2] in ("28", "3D", "53"):
         return Unavailable(f"PostgreSQL: {message}")
     if state == _UNIQUE:
-        # Its text is that of the server's language; the name is not.
+        # Its text is in the server's language; the name is not.
         key = taken_text(driver.diag.constraint_name or "", is_new=layout is None)
         return KeyTaken(f"{_where(driver, layout)}: {key}")
     if state == _NO_SCHEMA:
@@ -129,12 +130,12 @@ def translate(error: Exception, layout: Layout | None = None, user: str = "") ->
 
 
 def is_without_parent(error: Exception) -> bool:
-    """Whether rows violate a foreign key."""
+    """Returns whether rows violate a foreign key."""
     return _state(error) == _NO_PARENT_ROW
 
 
 def takes_no_unchecked_key(error: Exception) -> bool:
-    """Whether a foreign key NOT VALID is refused: before PostgreSQL 18, those of partitioned
+    """Returns whether a foreign key NOT VALID is refused: before PostgreSQL 18, on partitioned
     tables."""
     return _state(error) in ("42809", "0A000")
 
@@ -152,7 +153,7 @@ def _state(error: Exception) -> str | None:
 
 
 def _where(error: psycopg.Error, layout: Layout | None) -> str:
-    """The upstream's name if it is known, else the target's; and the column."""
+    """The upstream's table if it is known, else the target's; and the column."""
     diag = error.diag
     known = (diag.schema_name, diag.table_name)
     table = layout.name if layout else ".".join(name for name in known if name) or "PostgreSQL"

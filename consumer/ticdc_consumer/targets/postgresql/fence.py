@@ -1,4 +1,4 @@
-"""Past an older consumer: it holds the lock of the checkpoint's row, and its session is ended."""
+"""The fence against an older consumer: it locks the checkpoint's row, and its session is ended."""
 
 from collections.abc import Callable
 from typing import TypeVar

@@ -1,8 +1,8 @@
-"""Virtual generated columns in PostgreSQL's words. They are STORED here, since PostgreSQL has no
+"""Virtual generated columns in PostgreSQL's dialect. They are STORED here, since PostgreSQL has no
 others before 18; readers see the same.
 
-Numbers are numeric, which is exact and knows no overflow. JSON is text in the target's columns, and
-a part of it is the part of that text.
+Numbers are numeric, which is exact and has no overflow. JSON is text in the target's columns, and a
+part of it is the part of that text.
 """
 
 import json
@@ -32,7 +32,7 @@ from ticdc_consumer.targets.schema.meanings import (
 )
 
 LONGEST = 4000
-"""Of the expression of a virtual column that others read: each of them repeats it."""
+"""The longest expression of a virtual column that others read: each of them repeats it."""
 _MEMBERS = re.compile(r'\$((?:\.(?:[A-Za-z_][A-Za-z0-9_]*|"[^"\\]+"))+)')
 _MEMBER = re.compile(r'\.([A-Za-z_][A-Za-z0-9_]*|"[^"\\]+")')
 
@@ -78,7 +78,7 @@ class PostgreSqlWriter(ExpressionWriter):
         return super().call(call)
 
     def _extracted(self, call: Call) -> Written:
-        """Members by their names: positions in arrays take other values for arrays of one here."""
+        """Extracts members by name: array positions act differently on arrays of one here."""
         path = call.operands[1] if len(call.operands) == 2 else None
         if not isinstance(path, Text) or not (match := _MEMBERS.fullmatch(path.text)):
             raise Unsupported("a JSON path other than of members ($.a.b)")
@@ -96,7 +96,7 @@ class PostgreSqlWriter(ExpressionWriter):
         return Written(self.quote(column.name) + cast, meaning)
 
     def virtual(self, column: Column) -> Written:
-        """Its expression: PostgreSQL reads no generated column in another one."""
+        """Inlines its expression: in PostgreSQL a generated column reads no other."""
         text = self.generated(column)
         if len(text) > LONGEST:
             raise Unsupported(f"the expression of {column.name}, which it reads, is too long")

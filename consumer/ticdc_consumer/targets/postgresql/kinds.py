@@ -1,4 +1,4 @@
-"""What a relation of PostgreSQL may be beside an ordinary table, and what of that is refused.
+"""Relations of PostgreSQL that are not ordinary tables, and the refused ones among them.
 
 A partitioned table, a child of another table by INHERITS, a typed table, and one whose row level
 security does not concern this user are written like ordinary tables.
@@ -11,8 +11,8 @@ from ticdc_consumer.targets.target import Query
 
 
 class PostgreSqlKind(NamedTuple):
-    """`expression`: one over `pg_class c` that is NULL for other relations, else the text that
-    `problem` takes as {0}; {table} is the relation."""
+    """A refused kind. `expression`, over `pg_class c`, is NULL for other relations, else the text
+    that `problem` takes as {0}; {table} is the relation."""
 
     expression: str
     problem: str
@@ -58,8 +58,8 @@ REFUSED = {
         "ALTER ROLE {0} BYPASSRLS helps",
     ),
 }
-"""What is refused, and with which words. `catalog` refuses unlogged and temporary tables, and
-partitions that are foreign tables: it looks at whole families."""
+"""The refused relations with their messages. `catalog` refuses unlogged and temporary tables, and
+partitions that are foreign tables: it checks whole families."""
 
 _QUERY = f"""
 SELECT c.oid::regclass::text, {", ".join(kind.expression for kind in REFUSED.values())}
@@ -68,7 +68,7 @@ FROM pg_class c WHERE c.oid = %s
 
 
 def refuse(query: Query, oid: int) -> None:
-    """Raises `Stop` for a relation that is not written exactly."""
+    """Raises `Stop` for a relation that cannot be written exactly."""
     ((table, *texts),) = query(_QUERY, oid)
     for kind, text in zip(REFUSED.values(), texts, strict=True):
         if text is not None:

@@ -1,7 +1,7 @@
-"""Whether a pooler between this client and PostgreSQL gives its transactions to several sessions.
+"""A test for poolers that spread this client's transactions over several sessions of PostgreSQL.
 
-PgBouncer does with pool_mode = transaction. Settings and locks of a session would then be left with
-other clients, and be missing where they are needed.
+PgBouncer does so with pool_mode = transaction. Settings and locks of a session would then reach
+other clients and be missing where they are needed.
 """
 
 from collections.abc import Callable
@@ -11,16 +11,16 @@ import sqlalchemy as sa
 from ticdc_consumer.errors import Usage
 
 ATTEMPTS = 5
-"""Another client may take the session that was given back."""
+"""Another client may take the released session."""
 
 
 def require_own_session(connection: sa.Connection, connect: Callable[[], sa.Connection]) -> None:
-    """Raises `Usage` if the connection has no session of its own. Sets nothing in any session."""
+    """Raises `Usage` if the connection has no session of its own. Changes no session."""
     pid = _pid(connection)
     driver = connection.connection.dbapi_connection
     assert driver is not None
     if driver.info.backend_pid == pid:
-        return  # nothing between knows of sessions
+        return  # no intermediary knows of sessions
     for _ in range(ATTEMPTS):
         with connect() as other:
             other.exec_driver_sql("BEGIN").close()

@@ -1,7 +1,7 @@
-"""The GRANT that a refusal for want of a privilege (42501) asks for.
+"""The GRANT that remedies a missing privilege (42501).
 
-Only the server's text says what the privilege is of, and it is read in English alone: in another
-language it is shown without a GRANT.
+Only the server's text names the object of the privilege, and it is parsed only in English: in
+another language it is shown without a GRANT.
 """
 
 import re
@@ -27,7 +27,7 @@ _ROWS = "SELECT, INSERT, UPDATE, DELETE, TRUNCATE ON"
 
 
 def remedy(message: str, user: str, relation: str | None, error: BaseException) -> str:
-    """What gives `user` the privilege; "" if the server's message does not say which it is.
+    """The statement that gives `user` the privilege; "" if the server's message does not name it.
     `relation` is the quoted table that the statement concerned."""
     role, driver = quote_name(user), original(error)
     if relation is None and isinstance(error, sa.exc.StatementError):

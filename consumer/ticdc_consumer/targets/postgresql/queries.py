@@ -1,5 +1,5 @@
-"""Queries of views in PostgreSQL's words. Numbers that are computed are numeric, which is exact and
-knows no overflow."""
+"""Queries of views in PostgreSQL's dialect. Computed numbers are numeric, which is exact and has no
+overflow."""
 
 from collections.abc import Mapping, Sequence
 

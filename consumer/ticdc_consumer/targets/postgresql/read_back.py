@@ -1,4 +1,4 @@
-"""What PostgreSQL holds, read back to be compared."""
+"""Reads PostgreSQL's values back for comparison."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,8 +9,8 @@ from ticdc_consumer.targets.target import Target
 
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _PLANS = ("enable_sort = off", "parallel_tuple_cost = 0")
-"""The planner cannot know that a table has few parts: to group by them it would sort all rows, on
-disk. So each process puts them into a table of hashes, and gives few rows to the one that adds."""
+"""The planner cannot know that a table has few parts and would sort all rows on disk to group by
+them. So each process puts them into a hash table and passes few rows to the one that adds."""
 
 DIGEST: DigestWords | None = DigestWords(
     digits="substr(md5({0}), 1, 15)",
@@ -34,13 +34,13 @@ _FORMS: dict[str, Form] = {
     "enum": "label",
     "set": "label",
 }
-"""By the codec that wrote the values; `plain` is as the column's type has it."""
+"""The form by the codec that wrote the values; `plain` follows the column's type."""
 _PLAIN: dict[str, Form] = {"smallint": "number", "integer": "number", "bigint": "number"}
 _ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
 def column(existing: TargetColumn, codec: str, name: str) -> Comparable:
-    """How a column is read that `codec` writes; `name` is quoted."""
+    """Returns how to read a column that `codec` writes; `name` is quoted."""
     type_ = existing.type
     form = _FORMS.get(codec.partition(":")[0]) or _plain(type_)
     if form == "double" and type_ == "real":
@@ -70,8 +70,8 @@ def _text(name: str, type_: str) -> str:
 
 
 def begin(target: Target, state: str | None) -> str | None:
-    """Begins a transaction that only reads; returns what another takes as `state` to see the
-    same, while this one lasts."""
+    """Begins a read-only transaction. Returns the `state` with which another session sees the same
+    data while this one lasts."""
     target.execute(_BEGIN).close()
     for setting in _PLANS:
         target.execute(f"SET LOCAL {setting}").close()
@@ -82,7 +82,7 @@ def begin(target: Target, state: str | None) -> str | None:
 
 
 def rows(target: Target, statement: str) -> Iterator[tuple[Any, ...]]:
-    """The rows of a SELECT of texts, which are not held in memory together."""
+    """Iterates over a SELECT's rows of texts without holding them in memory together."""
     driver: Any = target.connection.connection.dbapi_connection
     with driver.cursor() as cursor, cursor.copy(f"COPY ({statement}) TO STDOUT") as copy:
         for line in copy:

@@ -1,4 +1,4 @@
-"""One session of PostgreSQL."""
+"""A session of PostgreSQL."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -52,19 +52,19 @@ SET lock_timeout = '{LOCK_TIMEOUT}'; SET statement_timeout = 0;
 SET idle_in_transaction_session_timeout = 0; SET extra_float_digits = 1;
 SET default_transaction_isolation = 'read committed'; SET quote_all_identifiers = off
 """
-"""With fewer digits two numbers may look equal. `default_transaction_read_only` stays as it is: by
-it an administrator keeps clients from writing."""
+"""Fewer digits could make two numbers look equal. `default_transaction_read_only` stays unchanged:
+an administrator keeps clients from writing by it."""
 
 _NEWER_SETTINGS = """
 SELECT set_config(name, '0', false) FROM pg_settings
 WHERE name IN ('jit', 'idle_session_timeout', 'transaction_timeout')
 """
-"""They came with PostgreSQL 11, 14 and 17. Compiled expressions save a cut nothing: they take a
-tenth of its CPU, and each comparison of a part of a table up to two seconds."""
+"""Settings of PostgreSQL 11, 14 and 17. Compiled expressions save a cut nothing: they take a tenth
+of its CPU, and each comparison of a part of a table up to two seconds."""
 
 
 def open_session(url: sa.URL, to_look: bool = False) -> "PostgreSQL":
-    """Raises `Unavailable`."""
+    """Opens a session. Raises `Unavailable`."""
     return PostgreSQL.open(url)
 
 
@@ -77,7 +77,7 @@ class PostgreSQL(Target):
     query_words: ClassVar[QueryWords] = PostgreSqlWords()
     timestamp_zone: ClassVar[str] = "+00"
     clock: ClassVar[str] = "extract(epoch FROM clock_timestamp())"
-    # No table is altered whose deferred checks are still to come.
+    # PostgreSQL alters no table with pending deferred checks.
     before_ddl: ClassVar[str] = "SET CONSTRAINTS ALL IMMEDIATE"
     back_to_own: ClassVar[str] = "RESET SESSION AUTHORIZATION; RESET ROLE; RESET search_path"
     begin_statement: ClassVar[str] = (
@@ -95,7 +95,7 @@ class PostgreSQL(Target):
             isolation_level="AUTOCOMMIT",
             poolclass=sa.NullPool,
             hide_parameters=True,
-            # A statement prepared before a DDL would keep the types from before it.
+            # A statement prepared before a DDL would keep the old types.
             connect_args={"connect_timeout": 10, "prepare_threshold": None},
         )
         return cls(engine)
@@ -106,7 +106,7 @@ class PostgreSQL(Target):
         except Away:
             raise
         except Unavailable:
-            # It may have been starting when it refused, and ready when that was looked at.
+            # The server may have been starting when it refused, and ready when that was checked.
             connection = self._begin()
         self._replica_allowed = _may_be_replica(connection)
         asked = "SELECT current_user, current_setting('server_encoding')"
@@ -115,7 +115,7 @@ class PostgreSQL(Target):
 
     def _begin(self) -> sa.Connection:
         try:
-            # Without it a % in a name would be a placeholder, and several statements no one.
+            # Without it a % in a name would be a placeholder, and several statements be refused.
             connection = self.engine.connect().execution_options(no_parameters=True)
             pooler.require_own_session(connection, self.engine.connect)
             connection.exec_driver_sql(_SESSION)
@@ -134,8 +134,8 @@ class PostgreSQL(Target):
         return PostgreSqlBulk(self.connection, self.query, self._replica_allowed)
 
     def run_ddl(self, statement: str) -> None:
-        """A foreign key that rows violate, as an upstream without foreign_key_checks has them, is
-        NOT VALID; left out where PostgreSQL has none that is not valid. The log says which."""
+        """Runs a DDL. A foreign key that rows violate, as an upstream without foreign_key_checks
+        allows, is NOT VALID, or left out if PostgreSQL refuses that. The log says which."""
         if not statement.endswith(WAITS):
             return super().run_ddl(statement)
         try:
@@ -160,13 +160,13 @@ class PostgreSQL(Target):
         logger.warning("%s is %s: rows of the upstream violate it", key, outcome)
 
     def _block(self) -> AbstractContextManager[object]:
-        """A transaction, or a part of one that can fail alone."""
+        """A transaction, or a part of one that can fail separately."""
         driver = self.connection.connection.dbapi_connection
         return cast("psycopg.Connection[Any]", driver).transaction()
 
     def put(self, table: sa.Table, rows: Sequence[tuple[object, ...]]) -> None:
         into, replacing = self.put_words(table)
-        # A parameter a column: the driver looks at each one's type.
+        # One parameter per column: the driver checks the type of each.
         types = [column.type.compile(self.engine.dialect) for column in table.columns]
         arrays = ", ".join(f"%s::{type_}[]" for type_ in types)
         columns = tuple([list(column) for column in zip(*rows, strict=True)])
@@ -180,7 +180,7 @@ class PostgreSQL(Target):
         return errors.lost(error)
 
     def session_id(self) -> str:
-        """The process id alone may be another session's by then."""
+        """Adds the start time: the process id alone may be another session's by then."""
         with self.errors():
             started = self.execute(
                 "SELECT pid || '@' || extract(epoch FROM backend_start) FROM pg_stat_activity "
@@ -295,7 +295,7 @@ class PostgreSQL(Target):
 
         return TypeRules(self.dialect, quote_name, codec, types.merges, lambda _: '"C"')
 
-    # What DDL needs to know.
+    # Facts that DDL needs.
 
     def column_types(self, table: Table) -> dict[str, str]:
         columns = shape(table, WORDS).columns
@@ -336,7 +336,7 @@ class PostgreSQL(Target):
         ]
 
     def drop_table(self, schema: str | None, name: str) -> list[str]:
-        """Foreign keys to it go first, as in TiDB without foreign_key_checks."""
+        """Drops foreign keys to the table first, as in TiDB without foreign_key_checks."""
         with self.errors():
             referring = catalog.referring(self.query, schema, name)
         return [
@@ -386,7 +386,7 @@ class PostgreSQL(Target):
 
 
 def _may_be_replica(connection: sa.Connection) -> bool:
-    """Whether this user may switch triggers and foreign keys off for a session."""
+    """Returns whether this user may switch off triggers and foreign keys for a session."""
     try:
         connection.exec_driver_sql("SET session_replication_role = replica")
     except sa.exc.DBAPIError:

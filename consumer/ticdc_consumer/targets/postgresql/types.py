@@ -1,4 +1,4 @@
-"""TiDB's types in PostgreSQL: the type of a new column, and which column holds which source."""
+"""TiDB's types in PostgreSQL: types of new columns, and the columns that hold each source type."""
 
 import re
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from ticdc_consumer.targets.rules import ZERO_DATE_AS_NULL
 RULES = frozenset({ZERO_DATE_AS_NULL})
 
 NONDETERMINISTIC = " (nondeterministic)"
-"""What `describe` adds to the name of a collation that takes different texts for equal."""
+"""The suffix that `describe` adds to the name of a collation that merges different texts."""
 
 NEW = {
     "tinyint": "smallint",
@@ -44,8 +44,8 @@ NEW = {
     **dict.fromkeys(TEXTS, "text"),
     **dict.fromkeys(BINARIES, "bytea"),
 }
-"""The type of a new column. Lengths and digits after the second are left out, since PostgreSQL
-would round or cut silently after upstream widened a column."""
+"""The type of a new column. Lengths and digits after the second are left out: PostgreSQL would
+silently round or cut after the upstream widened a column."""
 
 
 def column_type(column: Column) -> str:
@@ -60,7 +60,7 @@ def column_type(column: Column) -> str:
 
 
 _CAPACITY = {"smallint": 15, "integer": 31, "bigint": 63}
-"""The bits of the greatest number."""
+"""The number of bits of the greatest number."""
 _BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 
 _TYPE = re.compile(r"(?P<name>[a-z ]+?)(?P<parameters>\([\d,]+\))?(?P<suffix> [a-z ]+|\[\])?")
@@ -68,7 +68,7 @@ _TYPE = re.compile(r"(?P<name>[a-z ]+?)(?P<parameters>\([\d,]+\))?(?P<suffix> [a
 
 @dataclass(frozen=True, slots=True)
 class _Type:
-    """`name` without its parameters: `timestamp(3) with time zone` is `timestamp with time zone`
+    """A type. `name` has no parameters: `timestamp(3) with time zone` is `timestamp with time zone`
     with the parameter 3."""
 
     name: str
@@ -91,8 +91,8 @@ def codec(
     rules: frozenset[str],
     encoding: str = "UTF8",
 ) -> str:
-    """How values of this type go into that column of a database of this encoding. Raises `Stop`
-    with the reason alone."""
+    """Returns the codec that writes values of this type into that column of a database of this
+    encoding. Raises `Stop` with only the reason."""
     target = _Type.parse(existing.type)
     result = (
         _text(type_, target, in_key, encoding)
@@ -111,8 +111,8 @@ def codec(
 
 
 def _text(type_: ColumnType, target: _Type, in_key: bool, encoding: str) -> str | None:
-    """Text holds everything but bytes, exactly. A blank-padded type loses trailing spaces, which
-    only a CHAR never has."""
+    """The codec of a text column. Text holds everything but bytes exactly. A blank-padded type
+    loses trailing spaces, which only a CHAR never has."""
     blank_padded = target.name == "character" and type_.name == "char"
     if type_.binary or not (blank_padded or target.name in ("text", "character varying")):
         return None
@@ -126,17 +126,16 @@ def _text(type_: ColumnType, target: _Type, in_key: bool, encoding: str) -> str 
         name = "vector"
     else:
         name = "plain"
-    # A text that is too long by nothing but spaces would be cut silently.
+    # A text that is too long only by spaces would be cut silently.
     length = target.parameters[0] if target.parameters and name == "text" else ""
     lacking = f"@{encoding}" if encoding in ENCODINGS and name in ("text", "enum", "set") else ""
     return f"{name}:{length}{lacking}" if length or lacking else name
 
 
 def _whole_number(type_: ColumnType, target: _Type) -> str | None:
-    """Integers; ENUM and SET as index and mask, BIT as a number.
-
-    The wire may lack the width of a BIT, and the number of labels: then the database refuses a
-    number that is too great."""
+    """The codec of an integer column: for integers, for ENUM's index, SET's mask and BIT's number.
+    If the wire lacks the width of a BIT or the number of labels, the database refuses a number that
+    is too great."""
     if target.name == "boolean":
         small = type_.name == "tinyint" or (type_.name == "bit" and type_.length in (None, 1))
         return "boolean" if small else None
@@ -216,5 +215,5 @@ def _decimal(type_: ColumnType, target: _Type) -> str | None:
 
 
 def merges(collation: str, _type: ColumnType) -> bool:
-    """A deterministic collation, whatever its locale, takes only equal bytes for equal."""
+    """Returns whether keys may merge: a deterministic collation merges only equal bytes."""
     return collation.endswith(NONDETERMINISTIC)

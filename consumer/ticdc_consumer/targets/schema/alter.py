@@ -1,7 +1,7 @@
-"""ALTER TABLE: what differs between a table's two definitions, as a target sees them.
+"""ALTER TABLE: the differences between a table's two definitions, as a target sees them.
 
-A target writes its statements from the two definitions, never from upstream's statement. What that
-cannot give exactly raises `Unsupported`.
+A target writes its statements from the two definitions, never from the upstream's statement.
+Changes that these cannot give exactly raise `Unsupported`.
 """
 
 from abc import ABC, abstractmethod
@@ -44,9 +44,9 @@ from ticdc_consumer.targets.target import Target
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """`old` and `new` are the definitions; only surviving columns are in `old`, by their new
-    names. `dropped` and `drop_indexes` are names before, all others those after; a renamed
-    index is in `rename_indexes` alone. `modified` are pairs of a column before and after."""
+    """The differences between two definitions. `old` has only surviving columns, by their new
+    names. `dropped` has old names, `added` new ones. `renamed` and `modified` are pairs of a column
+    before and after."""
 
     old: Table
     new: Table
@@ -57,8 +57,8 @@ class Differences:
 
 
 def differences(evolved: Evolved) -> Differences:
-    """The differences of two tables as a target has them. Virtual columns are dropped before the
-    columns that they read, and added after them; one reads no other that is behind it."""
+    """Compares two tables as a target has them. Virtual columns are dropped before the columns that
+    they read, and added after them; a virtual column reads none that is behind it."""
     before, after, sources = evolved.before, evolved.after, evolved.sources
     names = {source: name for name, source in sources.items()}
     old = {c.name: c for c in before.columns}
@@ -97,7 +97,7 @@ def _survivors(table: Table, names: Mapping[str, str]) -> Table:
 
 
 def _in_order(pairs: list[tuple[str, str]], used: set[str]) -> tuple[tuple[str, str], ...]:
-    """Renames such that each finds its new name free."""
+    """Orders renames so that each finds its new name free."""
     ordered, circle = _free_first(pairs, used)
     if circle:
         raise Unsupported(
@@ -116,8 +116,8 @@ class IndexChanges:
 def index_changes(
     before: Iterable[str], old: Mapping[str, object], new: Mapping[str, object]
 ) -> IndexChanges:
-    """`before` are all names before; `old` and `new` what the surviving and the new indexes are.
-    Each of `renamed` finds its new name free."""
+    """Compares indexes. `before` are all old names; `old` and `new` map names to the surviving and
+    the new indexes. Each of `renamed` finds its new name free."""
     used = set(before)
     dropped = [name for name in before if old.get(name) != new.get(name) or name not in new]
     created = [name for name in new if name in dropped or name not in old]
@@ -137,7 +137,7 @@ def index_changes(
 def _free_first(
     pairs: Sequence[tuple[str, str]], used: set[str]
 ) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """Renames such that each finds its new name free, and those that are in a circle."""
+    """Orders renames so that each finds its new name free; returns those in a circle separately."""
     left, ordered = list(pairs), list[tuple[str, str]]()
     while free := next((pair for pair in left if pair[1] not in used), None):
         left.remove(free)
@@ -151,8 +151,8 @@ def conversions(
     empty: bool,
     convert: Callable[[Column, Column], Conversion] = conversion,
 ) -> dict[str, Conversion | None]:
-    """By the new name of each column whose definition changes its values or may refuse them;
-    None if there are no values to convert. Raises `Unsupported`."""
+    """Conversions by the new name of each column whose definition changes its values or may refuse
+    them; None if there are no values to convert. Raises `Unsupported`."""
     changed: dict[str, Conversion | None] = {}
     for old, new in differences.modified:
         same = (old.type, old.nullable, old.generated, old.expression) == (
@@ -173,7 +173,7 @@ def initials(
     empty: bool,
     first: Callable[[Column, bool], Initial] = initial,
 ) -> dict[str, Initial]:
-    """What existing rows get in new columns. Raises `Unsupported`."""
+    """The values of existing rows in new columns. Raises `Unsupported`."""
     if empty:
         return {}
     return {
@@ -184,12 +184,12 @@ def initials(
 
 
 class TableAlteration(ABC):
-    """The work of one ALTER TABLE, in one target's words."""
+    """The work of one ALTER TABLE, in one target's SQL."""
 
     conversions: dict[str, Conversion | None]
     initials: dict[str, Initial]
     computed: ClassVar[Sequence[type[Change]]] = get_args(Change)
-    """What the target can do to values."""
+    """The changes that the target can apply to values."""
 
     def __init__(
         self,
@@ -206,11 +206,11 @@ class TableAlteration(ABC):
         self.relation = target.quote(schema, name)
 
     def settled(self, evolved: Evolved) -> Evolved:
-        """With those virtual columns alone that the target computes. Raises `Unsupported`."""
+        """Keeps only virtual columns that the target computes. Raises `Unsupported`."""
         return computed(evolved, self.target.writer_of())
 
     def alteration(self) -> Alteration:
-        """Raises `Stop` for what cannot be done exactly."""
+        """Builds the alteration. Raises `Stop` if it cannot be done exactly."""
         try:
             self.prepare()
         except Unsupported as refusal:
@@ -219,8 +219,8 @@ class TableAlteration(ABC):
         return Alteration(tuple(self.statements()), self.refusals())
 
     def _perhaps(self) -> tuple[str, ...]:
-        """What might do it: the target casts the values that are there, and new columns have what
-        TiDB most likely gave them. Nothing where the target would refuse that."""
+        """Statements that may do it: the target casts existing values, and new columns get TiDB's
+        most likely values. Empty if the target would refuse that."""
         differences = self.differences
         self.conversions = conversions(differences, False, likely_conversion)
         if not all(
@@ -235,13 +235,13 @@ class TableAlteration(ABC):
             return ()
 
     def casts(self, old: Column, new: Column) -> bool:
-        """Whether the target casts every value of the one type to the other, and most of them to
-        what TiDB makes of them."""
+        """Returns whether the target casts every value of the one type to the other, and most of
+        them as TiDB does."""
         labelled = new.type.name in ("enum", "set") and old.type.name not in TEXTS
         return old.type.binary == new.type.binary and not labelled
 
     def prepare(self) -> None:
-        """Raises `Unsupported` for what cannot be done exactly."""
+        """Raises `Unsupported` for changes that cannot be done exactly."""
         empty = not self.target.has_rows(self.schema, self.name)
         self.conversions = conversions(self.differences, empty)
         for name, converted in self.conversions.items():
@@ -254,39 +254,39 @@ class TableAlteration(ABC):
 
     @abstractmethod
     def quote(self, name: str) -> str:
-        """A column's name."""
+        """Quotes a column's name."""
 
     def compared(self, column: Column, sign: str, number: int | Decimal) -> str:
         """The condition that a number is less or greater than another."""
         return f"{self.quote(column.name)} {sign} {written(number)}"
 
     def unroundable(self, column: Column, last: str) -> str:
-        """The condition that `Unroundable` is, for targets that round."""
+        """The condition of `Unroundable`, for targets that round."""
         raise Unsupported(f"column {column.name}: its values cannot be searched here")
 
     def negative_half(self, column: Column, digits: int) -> str:
-        """The condition that `NegativeHalf` is, where the target rounds such values otherwise."""
+        """The condition of `NegativeHalf`, for targets that round such values differently."""
         raise Unsupported(f"column {column.name}: its values cannot be searched here")
 
     def fraction(self, column: Column) -> str:
-        """The condition that a time has more than whole seconds."""
+        """The condition that a time has a fraction of a second."""
         raise Unsupported(f"column {column.name}: its values cannot be searched here")
 
     @abstractmethod
     def characters(self, column: Column, stripped: bool = False) -> str:
         """The expression of a text's length in characters, or a binary value's in bytes.
-        `stripped`: without the spaces at its end."""
+        `stripped`: without trailing spaces."""
 
     @abstractmethod
     def bytes_of(self, column: Column) -> str:
         """The expression of a text's length in bytes of UTF-8."""
 
     def refused(self, new: Column, conversion: Conversion) -> tuple[Condition, ...]:
-        """Also what the target itself does not convert as TiDB does."""
+        """The refused values, including those that the target itself converts unlike TiDB."""
         return conversion.refused
 
     def refusals(self) -> tuple[tuple[str, str], ...]:
-        """The queries for rows that a conversion would not keep, with the names before."""
+        """Queries, with the old names, for rows that a conversion would not keep."""
         queries = []
         for old, new in self.differences.modified:
             converted = self.conversions.get(new.name)
@@ -324,5 +324,5 @@ class TableAlteration(ABC):
 
 
 def written(number: int | Decimal) -> str:
-    """As SQL reads it exactly."""
+    """Writes a number so that SQL reads it exactly."""
     return f"{number:f}" if isinstance(number, Decimal) else str(number)

@@ -1,4 +1,4 @@
-"""What a change of a column's type does to its values, and which values it does not take."""
+"""Changes of a column's type: their effect on its values, and the values that they refuse."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -13,24 +13,24 @@ class Appended:
 
 @dataclass(frozen=True, slots=True)
 class Padded:
-    """Shorter binary values get zero bytes at their end, until they are as long."""
+    """Shorter binary values are padded with zero bytes to `width` bytes."""
 
     width: int
 
 
 @dataclass(frozen=True, slots=True)
 class Widened:
-    """A float32 becomes the same double, whatever shorter decimal the target has for it."""
+    """A float32 becomes the same double, even if the target has a shorter decimal for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stripped:
-    """Text loses the spaces at its end."""
+    """Text loses its trailing spaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rounded:
-    """A date with time, or a time, keeps so many digits of the second: halves go to the later one,
+    """A date with time, or a time, keeps `digits` digits of the second: halves go to the later one,
     as -00:00:00.5 to 00:00:00."""
 
     digits: int
@@ -38,31 +38,31 @@ class Rounded:
 
 @dataclass(frozen=True, slots=True)
 class OnlyDate:
-    """Of a date with time the date, whatever the time is."""
+    """A date with time becomes its date, whatever the time is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spelled:
-    """A date or time becomes TiDB's text of it, with so many digits of the second."""
+    """A date or time becomes TiDB's text of it, with `digits` digits of the second."""
 
     digits: int
 
 
 @dataclass(frozen=True, slots=True)
 class Digits:
-    """A date or time becomes the number that its digits are: 20240229101112."""
+    """A date or time becomes the number with its digits: 20240229101112."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quantized:
-    """A DECIMAL keeps so many digits after the point; halves go away from zero."""
+    """A DECIMAL keeps `digits` digits after the point; halves round away from zero."""
 
     digits: int
 
 
 @dataclass(frozen=True, slots=True)
 class Approximated:
-    """A DECIMAL becomes the nearest double; and `single` the float32 that is nearest to that."""
+    """A DECIMAL becomes the nearest double; with `single`, the float32 nearest to that."""
 
     single: bool
 
@@ -95,7 +95,7 @@ class Above:
 
 @dataclass(frozen=True, slots=True)
 class Longer:
-    """Text of more characters, or bytes of more, than `length`. `stripped`: the spaces at its end
+    """Text of more characters, or binary of more bytes, than `length`. `stripped`: trailing spaces
     do not count."""
 
     length: int
@@ -104,7 +104,7 @@ class Longer:
 
 @dataclass(frozen=True, slots=True)
 class LongerInBytes:
-    """Text of more bytes of UTF-8."""
+    """Text of more than `length` bytes of UTF-8."""
 
     length: int
 
@@ -116,22 +116,22 @@ class IsNull:
 
 @dataclass(frozen=True, slots=True)
 class Unroundable:
-    """A time with a fraction of a second, of a date that no calendar has, as 2024-00-10, or after
-    the last second of the type."""
+    """A time with a fraction of a second whose date is in no calendar, such as 2024-00-10, or is
+    after the last second of the type."""
 
     last: str
 
 
 @dataclass(frozen=True, slots=True)
 class NegativeHalf:
-    """A time below zero in the middle between two of so many digits of the second."""
+    """A negative time halfway between two with `digits` digits of the second."""
 
     digits: int
 
 
 @dataclass(frozen=True, slots=True)
 class Fraction:
-    """A time with more than whole seconds."""
+    """A time with a fraction of a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,4 +150,4 @@ Condition = (
     | Fraction
     | LabelledOneOf
 )
-"""What the values meet of which it is not known what TiDB makes of them."""
+"""The conditions on values for which TiDB's result is not known."""

@@ -1,7 +1,7 @@
-"""What a MODIFY COLUMN makes of existing values: TiCDC sends no change of them.
+"""The effect of a MODIFY COLUMN on existing values, which TiCDC does not send.
 
-What is not in the rules is not known. What a real TiDB (8.4) makes of values is in
-`tests/ddl/changed_columns.tsv`.
+Conversions without a rule are unknown. `tests/ddl/changed_columns.tsv` has the results of a real
+TiDB (8.4).
 """
 
 from collections.abc import Callable
@@ -50,15 +50,15 @@ CAPACITIES = {
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """`change` is what every value goes through, None where it stays as it is; a value that meets
-    one of `refused` was changed by TiDB in a way that is not known here."""
+    """A conversion of values. `change` applies to every value, None if it stays the same; TiDB
+    changed a value that meets one of `refused` in a way that is not known here."""
 
     change: Change | None = None
     refused: tuple[Condition, ...] = ()
 
 
 def conversion(old: Column, new: Column) -> Conversion:
-    """Raises `Unsupported` with the reason for a conversion that is not known to be exact."""
+    """Returns the conversion. Raises `Unsupported`, with the reason, unless known to be exact."""
     if old.generated != new.generated and "virtual" in (old.generated, new.generated):
         raise Unsupported(f"column {new.name}: the values of a virtual column are not sent")
     if new.generated and (old.generated != new.generated or old.expression != new.expression):
@@ -75,7 +75,7 @@ def conversion(old: Column, new: Column) -> Conversion:
 
 
 def certain(old: Column, new: Column) -> bool:
-    """Whether `conversion` knows what becomes of the values."""
+    """Returns whether `conversion` knows the new values."""
     try:
         conversion(old, new)
     except Unsupported:
@@ -84,15 +84,15 @@ def certain(old: Column, new: Column) -> bool:
 
 
 def likely_conversion(old: Column, new: Column) -> Conversion:
-    """Where it is not certain, as the target itself casts the values."""
+    """Returns the conversion; if it is not certain, the cast of the target itself."""
     if certain(old, new):
         return conversion(old, new)
     return Conversion(None, (IsNull(),) if old.nullable and not new.nullable else ())
 
 
 def may_fill(old: Column, new: Column) -> bool:
-    """Whether TiDB may write the new default where the value is NULL: TiDB 8.4 does so where it
-    writes the values anew, and the column gets another default with its type."""
+    """Returns whether TiDB may write the new default in place of NULL: TiDB 8.4 does so if it
+    rewrites the values and the column gets another default with its type."""
     if new.default is None or new.default == old.default:
         return False
     before, after = old.type, new.type
@@ -122,7 +122,7 @@ def _same(old: ColumnType, new: ColumnType) -> Conversion | None:
 
 
 def _floats(old: ColumnType, new: ColumnType) -> Conversion | None:
-    """Without digits of its own, a column rounds nothing."""
+    """Converts floats: a column without its own digits rounds nothing."""
     if new.decimals is None and old.unsigned == new.unsigned:
         return Conversion()
     return _same(old, new)
@@ -145,7 +145,7 @@ def _integers(old: ColumnType, new: ColumnType) -> Conversion:
 
 
 def _range(type_: ColumnType) -> tuple[int, int]:
-    """The whole numbers that are one value each of the type. A YEAR also has 0."""
+    """The range in which each whole number is one value of the type. A YEAR also has 0."""
     match type_.name:
         case "year":
             return 1901, 2155
@@ -165,7 +165,7 @@ def _to_float(old: ColumnType, new: ColumnType) -> Conversion | None:
 
 
 def _to_decimal(old: ColumnType, new: ColumnType) -> Conversion:
-    """An integer or a DECIMAL as a DECIMAL."""
+    """Converts an integer or a DECIMAL to a DECIMAL."""
     before, after = _scale(old), new.decimals or 0
     most = Decimal(10) ** ((new.length or 10) - after) - Decimal(1).scaleb(-after)
     change = Quantized(after) if after < before else _appended(_zeros(before, after))
@@ -179,7 +179,7 @@ def _decimal_to_integer(old: ColumnType, new: ColumnType) -> Conversion:
 
 
 def _beyond(old: ColumnType, least: Decimal, most: Decimal, digits: int) -> tuple[Condition, ...]:
-    """The numbers of the old type that are outside when they are rounded to so many digits."""
+    """The old type's numbers that are out of range after rounding to so many digits."""
     scale = _scale(old)
     unit = Decimal(1).scaleb(-scale)
     slack = Decimal(1).scaleb(-digits) / 2 - unit if digits < scale else Decimal(0)
@@ -216,7 +216,7 @@ def _appended(suffix: str) -> Appended | None:
 
 
 def _zeros(before: int, after: int) -> str:
-    """The digits after the point, or second, that come to those before."""
+    """The digits after the point, or second, that are appended to those before."""
     point = "." if after and not before else ""
     return point + "0" * (after - before)
 
@@ -236,7 +236,7 @@ def _texts(old: ColumnType, new: ColumnType) -> Conversion | None:
     if new.charset not in (None, "utf8mb4", old.charset):
         return None
     if new.name == "char" and old.name != "char":
-        # A CHAR loses the spaces at its end, which no other type has lost already.
+        # A CHAR loses trailing spaces, which no other type has lost already.
         return Conversion(Stripped(), (Longer(1 if new.length is None else new.length, True),))
     before, after = _room(old), _room(new)
     if before == after:
@@ -251,7 +251,7 @@ def _texts(old: ColumnType, new: ColumnType) -> Conversion | None:
 
 def _room(type_: ColumnType) -> tuple[Longer | LongerInBytes]:
     if type_.name in CAPACITIES:
-        # The size is in bytes of its character set; those of UTF-8 may be more, and are never less
+        # The size is in bytes of its character set; those of UTF-8 may be more, and are never fewer
         # than the characters.
         return (LongerInBytes(CAPACITIES[type_.name]),)
     return (Longer(1 if type_.length is None else type_.length),)
@@ -269,7 +269,7 @@ def _bytes(type_: ColumnType) -> int:
 
 
 def _labels(old: ColumnType, new: ColumnType) -> Conversion | None:
-    """Values keep their labels. The empty text is what an invalid value shows, too."""
+    """Keeps the labels of values. The empty text is also shown for an invalid value."""
     if new.elements[: len(old.elements)] == old.elements:
         return Conversion()
     if old.name == "set" or "" in old.elements + new.elements:
@@ -304,7 +304,7 @@ def _digits(old: ColumnType, new: ColumnType) -> Conversion:
 
 
 _LAST_SECONDS = {"datetime": "9999-12-31 23:59:59", "timestamp": "2038-01-19 03:14:07"}
-"""A rounded TIME is never beyond the last one."""
+"""The last second of each type; a rounded TIME never exceeds its last one."""
 
 
 def _date_to_datetime(_: ColumnType, new: ColumnType) -> Conversion:
@@ -316,7 +316,7 @@ def _datetime_to_date(_: ColumnType, __: ColumnType) -> Conversion:
 
 
 def _temporal_to_text(old: ColumnType, new: ColumnType) -> Conversion | None:
-    """Where each value has room."""
+    """Converts to text if each value has room."""
     if new.charset is not None and new.charset not in _ASCII_AND_MORE:
         return None
     longest = {"date": 10, "datetime": 19, "time": 10}[old.name]
@@ -326,7 +326,7 @@ def _temporal_to_text(old: ColumnType, new: ColumnType) -> Conversion | None:
 
 
 def _temporal_to_integer(old: ColumnType, new: ColumnType) -> Conversion | None:
-    """Where each value has room."""
+    """Converts to an integer if each value has room."""
     longest = {"date": 99991231, "datetime": 99991231235959, "time": 8385959}[old.name]
     least, greatest = _range(new)
     if longest > greatest or (old.name == "time" and -longest < least):

@@ -16,9 +16,9 @@ LONGEST_INDEXED = 2600
 
 @dataclass(frozen=True, slots=True)
 class DdlWords:
-    """What differs between the two. `key_type` is the type of a column that a unique key holds,
-    `prefix` the expression for a column's first n characters, or bytes. `writer_of` writes the
-    expressions of virtual columns, which are `generated` then; without it they are left out."""
+    """The differences between the two. `key_type` is the type of a column in a unique key, `prefix`
+    the expression for a column's first n characters or bytes. `writer_of` writes the expressions of
+    virtual columns, which are then `generated`; without it they are left out."""
 
     quote: Callable[[str], str]
     column_type: Callable[[Column], str]
@@ -31,8 +31,8 @@ class DdlWords:
 
 @dataclass(frozen=True, slots=True)
 class ColumnShape:
-    """`default` is the text after DEFAULT, None if there is none; `generated` what follows the type
-    of a column that the target computes itself."""
+    """A column. `default` is the text after DEFAULT, None if there is none; `generated` the text
+    after the type of a column that the target computes."""
 
     type: str
     not_null: bool
@@ -58,13 +58,15 @@ class IndexShape:
 
 @dataclass(frozen=True, slots=True)
 class TableShape:
-    """What a table is here, by upstream's names. A stored generated column is an ordinary one,
-    since its values arrive; a virtual one never arrives: the target computes it, or it is left out,
-    with the indexes over it.
-    The key that identifies rows covers whole columns, where upstream may cover their prefixes;
-    other unique prefixes are kept. Left out, too: indexes over expressions (of TiDB's functions) or
-    over a part of the rows, and indexes that only speed up reading and may grow beyond what
-    PostgreSQL accepts."""
+    """A table here, by upstream's names. A stored generated column is an ordinary one, since its
+    values arrive; a virtual one never arrives: the target computes it, or it is left out with its
+    indexes.
+
+    The key that identifies rows covers whole columns, even if upstream's covers prefixes; other
+    unique prefixes are kept. Also left out: indexes over expressions (of TiDB's functions) or over
+    a part of the rows, and indexes that only speed up reading and may grow beyond what PostgreSQL
+    accepts.
+    """
 
     columns: dict[str, ColumnShape]
     primary: tuple[str, ...]
@@ -104,7 +106,7 @@ def shape(table: Table, words: DdlWords) -> TableShape:
 def create_table(
     relation: str, name: str, table: Table, words: DdlWords, constraints: Iterable[str] = ()
 ) -> list[str]:
-    """The table, with further lines in its CREATE TABLE, then its indexes."""
+    """Creates the table, with further lines in its CREATE TABLE, then its indexes."""
     new = shape(table, words)
     lines = [f"{words.quote(column)} {of.text()}" for column, of in new.columns.items()]
     if new.primary:
@@ -131,7 +133,7 @@ def _parts(index: Index, table: Table, words: DdlWords) -> list[str]:
 
 
 def _short(index: Index, columns: dict[str, Column]) -> bool:
-    """Whether every entry of the index is short enough, by the lengths declared."""
+    """Returns whether every entry of the index is short enough, by the declared lengths."""
     total = 0
     lengths = index.lengths or (None,) * len(index.columns)
     for name, prefix in zip(index.columns, lengths, strict=True):
@@ -145,15 +147,14 @@ def _short(index: Index, columns: dict[str, Column]) -> bool:
 
 
 def index_name(table: str, index: str) -> str:
-    """Unique in the schema, while upstream's is unique in its table, and at most 63 bytes."""
+    """A name of at most 63 bytes, unique in the schema; upstream's is unique only in its table."""
     digest = hashlib.sha256(f"{table}\0{index}".encode()).hexdigest()[:8]
     readable = f"{table}_{index}".encode()[:54].decode(errors="ignore")
     return f"{readable}_{digest}"
 
 
 def _default(column: Column, words: DdlWords) -> str | None:
-    """The default, if its value is certain. Rows of the stream carry every column, so none is
-    needed for them."""
+    """The default, if its value is certain. Rows of the stream carry every column and need none."""
     default, name = column.default, column.type.name
     if default is None or column.generated or column.type.binary:
         return None

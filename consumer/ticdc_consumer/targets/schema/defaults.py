@@ -1,4 +1,4 @@
-"""The value that the literal of a DEFAULT is, by TiDB's rules.
+"""The value of a DEFAULT's literal, by TiDB's rules.
 
 Learned from a real TiDB: `tests/ddl/added_columns.tsv` has each rule with its result.
 """
@@ -29,18 +29,18 @@ _PACKED_TIME = re.compile(r"(-?)(\d{1,7})(?:\.(\d+))?")
 
 _EXACT = Context(prec=200)
 _LONGEST_FLOAT = 15
-"""Digits that a double holds, whatever they are."""
+"""The number of arbitrary digits that a double holds."""
 
 
 def constant(column: Column) -> Constant:
-    """None if there is no DEFAULT, or if its value is not certain."""
+    """Returns the value; None if there is no DEFAULT, or its value is not certain."""
     default, type_ = column.default, column.type
     if default is None:
         return None
     if type_.name in ("date", "datetime", "time"):
         return temporal(type_, default)
     if type_.name == "timestamp":
-        # It is meant in the time zone of the session that wrote it, which is not sent.
+        # It is in the time zone of the session that wrote it, which is not sent.
         return temporal(type_, default) if default.strip(" 0-:.") == "" else None
     for names, read in _READERS:
         if type_.name in names:
@@ -49,7 +49,7 @@ def constant(column: Column) -> Constant:
 
 
 def _number(text: str) -> Decimal | None:
-    """Of a text with an exponent only if a double holds it, for TiDB reads it as one."""
+    """Parses a number. With an exponent, only if a double holds it: TiDB reads it as one."""
     text = text.strip(" ")
     if not _NUMBER.fullmatch(text):
         return None
@@ -59,7 +59,7 @@ def _number(text: str) -> Decimal | None:
 
 
 def _rounded(number: Decimal, digits: int) -> Decimal:
-    """Halves away from zero; there is no negative zero."""
+    """Rounds halves away from zero; there is no negative zero."""
     result = number.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, context=_EXACT)
     return result if result else abs(result)
 
@@ -89,13 +89,13 @@ def _float(default: str, type_: ColumnType) -> str | None:
     value += 0.0  # no negative zero
     if type_.name != "float":
         return repr(value)
-    import numpy as np  # takes long, and no other default needs it
+    import numpy as np  # slow, and no other default needs it
 
     return str(np.float32(value))
 
 
 def _year(default: str, _: ColumnType) -> int | None:
-    """`'0000'` is the year 0; other numbers below 100 are of 1970 to 2069."""
+    """Parses a year: `'0000'` is the year 0; other numbers below 100 are in 1970 to 2069."""
     number = _number(default)
     if number is None or "." in default or "e" in default.lower():
         return None
@@ -119,8 +119,9 @@ def _text(default: str, type_: ColumnType) -> str:
 
 
 def _bytes(default: str, type_: ColumnType) -> bytes | None:
-    """TiDB keeps them in JSON, where each byte that is not UTF-8 becomes U+FFFD. None where they
-    are too long then: TiDB cuts what it shows, and shows the rest once the type is longer."""
+    """The bytes of a literal. TiDB keeps them in JSON, where a byte that is not UTF-8 becomes
+    U+FFFD. None if too long then: TiDB cuts what it shows, and shows the rest once the type is
+    longer."""
     written = _HEX.fullmatch(default)
     raw = bytes.fromhex(written[1]) if written else default.encode("utf-8", "surrogateescape")
     if type_.name == "binary":
@@ -157,7 +158,7 @@ _READERS: tuple[tuple[frozenset[str], Callable[[str, ColumnType], Constant]], ..
 
 
 def temporal(type_: ColumnType, text: str) -> str | None:
-    """The date or time that a literal is in a column of this type. None if it is not certain."""
+    """The date or time of a literal in a column of this type; None if it is not certain."""
     digits = type_.decimals or 0
     if type_.name == "time":
         return _time(text.strip(" "), digits)
@@ -214,7 +215,7 @@ _LONGEST_TIME = 838 * 3600 + 59 * 60 + 59
 
 
 def _units(fraction: str | None, digits: int) -> tuple[int, bool]:
-    """A second's fraction rounded to so many digits, and whether that makes a second more."""
+    """A fraction of a second rounded to so many digits, and whether it makes a second more."""
     units = int(_rounded(Decimal(f"0.{fraction or 0}").scaleb(digits, _EXACT), 0))
     return (0, True) if units == 10**digits else (units, False)
 

@@ -1,4 +1,4 @@
-"""What SQL in SQLite cannot compute exactly: functions that every session has."""
+"""SQL functions that every SQLite session gets, for exact results that its own SQL lacks."""
 
 import sqlite3
 from collections.abc import Callable
@@ -10,13 +10,13 @@ FLOAT32 = "ticdc_float32"
 DECIMAL = "ticdc_decimal"
 """A decimal as text with so many digits after the point."""
 COMPARED = "ticdc_compared"
-"""-1, 0 or 1 as one decimal is less than, equal to or greater than another."""
+"""-1, 0 or 1 if one decimal is less than, equal to or greater than another."""
 DOUBLE = "ticdc_double"
 """The double nearest to a decimal."""
 SINGLE = "ticdc_single"
 """The shortest decimal of the float32 nearest to the double of a decimal."""
 ROUNDED = "ticdc_rounded"
-"""A date with time, or a time, with so many digits of the second; NULL where that is unknown."""
+"""A date with time, or a time, with so many digits of the second; NULL if that is unknown."""
 
 _EXACT = Context(prec=200)
 
@@ -27,7 +27,7 @@ def create_functions(connection: sqlite3.Connection) -> None:
 
 
 def _float32(value: float | None) -> float | None:
-    import numpy as np  # takes long, and no other function needs it
+    import numpy as np  # slow, and no other function needs it
 
     return None if value is None else float(np.float32(value))
 
@@ -76,13 +76,13 @@ def _rounded_moment(whole: str, rounded: int, length: int, fraction: int) -> str
         return f"{whole}.000000"[:length]
     try:
         moment = datetime.fromisoformat(whole) + timedelta(microseconds=rounded)
-    except (ValueError, OverflowError):  # no date of a calendar
+    except (ValueError, OverflowError):  # a date in no calendar
         return None
     return moment.isoformat(" ", "microseconds")[:length]
 
 
 def _parted(text: str) -> tuple[str, int]:
-    """Up to the second, and the microseconds."""
+    """The text up to the second, and the microseconds."""
     whole, _, fraction = text.partition(".")
     return whole, int(f"{fraction:0<6}")
 

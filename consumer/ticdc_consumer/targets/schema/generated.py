@@ -1,7 +1,7 @@
-"""Virtual generated columns: which of them a target computes itself, and by which expression.
+"""Virtual generated columns: the ones that a target computes, and their expressions.
 
-Their values are not sent. An expression is written anew from what it means, and only if the target
-computes the same from whatever the columns hold; any other column is left out, with a reason.
+Their values are not sent. An expression is rewritten from its meaning, and only if the target
+computes the same for all values of its columns; any other column is left out, with a reason.
 """
 
 from abc import ABC, abstractmethod
@@ -38,7 +38,7 @@ from ticdc_consumer.targets.schema.meanings import (
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """An expression in the target's words."""
+    """An expression in the target's SQL."""
 
     text: str
     meaning: Meaning
@@ -61,7 +61,7 @@ def among(operands: Sequence[Written]) -> str:
 
 
 def chosen(operands: Sequence[Written]) -> str:
-    """CASE, and IF, which is one of a single condition."""
+    """Writes CASE, and IF, which is a CASE of one condition."""
     *pairs, otherwise = operands
     branches = " ".join(
         f"WHEN {condition.text} THEN {value.text}"
@@ -82,11 +82,11 @@ COMMON: Mapping[str, Template] = {
     "IFNULL": called("coalesce"),
     "COALESCE": called("coalesce"),
 }
-"""What PostgreSQL, SQLite and the MySQL family write alike."""
+"""Operators and functions that PostgreSQL, SQLite and the MySQL family write alike."""
 
 
 def conditions(name: str, operands: int) -> frozenset[int]:
-    """The operands that are conditions, by their positions."""
+    """The positions of the operands that are conditions."""
     if name in ("AND", "OR", "XOR", "NOT"):
         return frozenset(range(operands))
     if name == "IF":
@@ -95,17 +95,17 @@ def conditions(name: str, operands: int) -> frozenset[int]:
 
 
 class ExpressionWriter(ABC):
-    """Expressions over the columns of one table, in one target's words."""
+    """A writer of expressions over the columns of one table, in one target's SQL."""
 
     templates: Mapping[str, Template]
-    """The operators and functions that mean the same there."""
+    """The operators and functions that mean the same in the target."""
 
     def __init__(self, columns: Mapping[str, Column], quote: Callable[[str], str]) -> None:
         self.columns = {name.lower(): column for name, column in columns.items()}
         self.quote = quote
 
     def generated(self, column: Column) -> str:
-        """The expression of a virtual column. Raises `Unsupported`."""
+        """Returns the expression of a virtual column. Raises `Unsupported`."""
         try:
             expression = parse_expression(column.expression or "")
         except DefinitionError as error:
@@ -146,7 +146,7 @@ class ExpressionWriter(ABC):
         return self.column(column, of_column(column))
 
     def virtual(self, column: Column) -> Written:
-        """Another virtual column, which the target has."""
+        """Writes another virtual column, which the target has."""
         return self.column(column, of_column(column))
 
     def checked(self, written: Written) -> Written:
@@ -154,7 +154,7 @@ class ExpressionWriter(ABC):
         return written
 
     def value(self, of: Written) -> Written:
-        """A truth as a number, anything else as it is."""
+        """Converts a truth to a number; returns anything else unchanged."""
         return of
 
     def number(self, text: str) -> str:
@@ -168,12 +168,12 @@ class ExpressionWriter(ABC):
 
     @abstractmethod
     def stored(self, value: Written, column: Column) -> str:
-        """The value as the column holds it, by TiDB's conversion. Raises `Unsupported`."""
+        """Converts the value to the column's type, as TiDB does. Raises `Unsupported`."""
 
 
 def bounded(value: Written, column: Column) -> str:
-    """A number, but the bound of its column instead of what lies beyond it: TiDB, which takes that
-    outside of strict mode only, shows it like this."""
+    """Limits a number to the bounds of its column. TiDB accepts a number beyond them only outside
+    of strict mode, and shows it like this."""
     decimals = column.type.decimals or 0
     below, above = beyond(value.meaning, column)
     low, high = (_with_point(bound, decimals) for bound in bounds(column))
@@ -194,14 +194,14 @@ WriterOf = Callable[[Mapping[str, Column]], ExpressionWriter]
 
 @dataclass(frozen=True, slots=True)
 class VirtualColumns:
-    """`expressions` are in the target's words, `left_out` are reasons, both by the column."""
+    """`expressions` in the target's SQL and the reasons for `left_out`, both by column."""
 
     expressions: Mapping[str, str]
     left_out: Mapping[str, str]
 
 
 def virtual_columns(table: Table, writer_of: WriterOf | None) -> VirtualColumns:
-    """What becomes of a table's virtual columns; without a writer, none is computed."""
+    """Sorts out a table's virtual columns; without a writer, none is computed."""
     expressions: dict[str, str] = {}
     left_out: dict[str, str] = {}
     known = {column.name: column for column in table.columns if not column.virtual}
@@ -219,8 +219,8 @@ def virtual_columns(table: Table, writer_of: WriterOf | None) -> VirtualColumns:
 
 
 def reads(column: Column) -> set[str]:
-    """The columns, in lower case, that a generated column reads; those of an expression that is
-    not read are not known."""
+    """The columns, in lower case, that a generated column reads; empty if its expression cannot be
+    parsed."""
     try:
         return {name.lower() for name in names(parse_expression(column.expression or ""))}
     except DefinitionError:
@@ -228,7 +228,7 @@ def reads(column: Column) -> set[str]:
 
 
 def without(table: Table, left: Iterable[str]) -> Table:
-    """The table without these columns, and the indexes over them."""
+    """Returns the table without these columns and the indexes over them."""
     leaving = set(left)
     if not leaving:
         return table
@@ -240,9 +240,9 @@ def without(table: Table, left: Iterable[str]) -> Table:
 
 
 def computed(evolved: Evolved, writer_of: WriterOf | None) -> Evolved:
-    """An ALTER TABLE of a table as the target has it, so that every virtual column that is left is
-    one that the target computes. A new one that it does not compute is left out, and so, from now
-    on, is one that it no longer computes; one that stays as it is is no part of it."""
+    """Reduces an ALTER TABLE to the table that the target has: every remaining virtual column is
+    one that the target computes. A new column that it does not compute is left out, and so, from
+    now on, is one that it no longer computes; an unchanged one is no part of the result."""
     before, after, sources = evolved.before, evolved.after, evolved.sources
     old = {column.name: column for column in before.columns}
     was, now = virtual_columns(before, writer_of), virtual_columns(after, writer_of)
@@ -260,7 +260,7 @@ def computed(evolved: Evolved, writer_of: WriterOf | None) -> Evolved:
             anew.add(column.name)
         else:
             left.add(column.name)
-    # What only goes may be as if it was plain.
+    # A column that is only dropped may be treated as plain.
     plain = set(was.left_out) - untouched
     columns = tuple(
         replace(column, generated=None, expression=None) if column.name in plain else column
@@ -277,8 +277,8 @@ def computed(evolved: Evolved, writer_of: WriterOf | None) -> Evolved:
 
 
 def reads_all(column: Column, table: Table) -> set[str]:
-    """The columns, in lower case, that a generated column reads, and that those of them read which
-    are virtual."""
+    """The columns, in lower case, that a generated column reads directly or through other virtual
+    columns."""
     virtual = {each.name.lower(): each for each in table.columns if each.virtual}
     names_read, more = set[str](), reads(column)
     while more:
@@ -289,7 +289,7 @@ def reads_all(column: Column, table: Table) -> set[str]:
 
 
 def _touched(column: Column, evolved: Evolved) -> bool:
-    """Whether a column that it reads changes its type or its expression."""
+    """Returns whether a column that it reads changes its type or its expression."""
     before, after = (
         {each.name.lower(): (each.type, each.expression) for each in table.columns}
         for table in (evolved.before, evolved.after)

@@ -1,6 +1,6 @@
-"""What existing rows hold in a column that a DDL adds: TiCDC sends no change of them.
+"""The values of existing rows in a column that a DDL adds, which TiCDC does not send.
 
-Only what is known for certain; anything else raises `Unsupported` with the reason alone.
+Only certain values; anything else raises `Unsupported` with only the reason.
 """
 
 from dataclasses import replace
@@ -14,8 +14,8 @@ Initial = Constant
 
 
 def initial(column: Column, computed: bool) -> Initial:
-    """The value of existing rows in a column that is added; `computed`: its default is an
-    expression."""
+    """The value of existing rows in an added column; `computed`: its default is an expression.
+    Raises `Unsupported` if it is not certain."""
     if computed:
         raise Unsupported(
             f"column {column.name}: its default is an expression, whose values are not sent"
@@ -45,8 +45,8 @@ def initial(column: Column, computed: bool) -> Initial:
 
 
 def likely_initial(column: Column, computed: bool) -> Initial:
-    """Where it is not certain, a literal in UTC; else NULL, or TiDB's zero. Raises `Unsupported`
-    for the current time."""
+    """Returns the value; if it is not certain, a literal in UTC, else NULL or TiDB's zero. Raises
+    `Unsupported` for the current time."""
     if _is_now(column):
         return initial(column, computed)
     try:
@@ -65,7 +65,7 @@ def _is_now(column: Column) -> bool:
 
 
 def _zero(column: Column) -> Initial:
-    """What TiDB fills in for NOT NULL without a default."""
+    """The value that TiDB fills in for NOT NULL without a default."""
     type_ = column.type
     name, digits = type_.name, type_.decimals or 0
     fraction = "." + "0" * digits if digits else ""
@@ -99,7 +99,7 @@ def _zero(column: Column) -> Initial:
 
 
 def _initial_of(column: Column, default: str) -> Initial:
-    """None if it is not certain: of spaces beyond its length, TiDB shows none until the type is
+    """Returns None if not certain: TiDB hides spaces beyond a column's length until the type is
     longer."""
     length = column.type.length
     if column.type.name == "varchar" and length is not None and len(default) > length:

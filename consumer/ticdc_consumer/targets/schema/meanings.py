@@ -1,7 +1,7 @@
-"""What an expression of TiDB is: its kind, and the bounds of its values.
+"""The meaning of a TiDB expression: its kind, and the bounds of its values.
 
-Numbers are exact: integers and DECIMALs, whose bounds hold whatever the columns hold. Raises
-`Unsupported`, with the reason alone, for what would depend on a collation, a setting or a
+Numbers are exact: integers and DECIMALs, whose bounds hold for all values of the columns. Raises
+`Unsupported`, with only the reason, if the result would depend on a collation, a setting or a
 conversion.
 """
 
@@ -19,16 +19,16 @@ Kind = Literal["number", "text", "json", "date", "datetime", "truth", "null", "o
 _BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 _UTF8 = frozenset({"utf8mb4", "utf8", "ascii"})
 _MOST_DIGITS, _MOST_DECIMALS = 65, 30
-"""Those of a DECIMAL: beyond, TiDB rounds."""
+"""The limits of a DECIMAL: beyond them, TiDB rounds."""
 LONGEST_JSON = (1 << 30) - 1
-"""A row of TiDB is shorter than a packet, 1 GB at most."""
+"""The limit of a text from JSON: a row of TiDB is shorter than a packet, 1 GB at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """A number is one of `low` to `high`, divided by ten to the power of `scale`; a text has at
-    most `length` characters. "truth" is a number that is 0 or 1, "other" what is only looked at for
-    NULL."""
+    """The kind and bounds of a value. A number is `low` to `high`, divided by ten to the power of
+    `scale`; a text has at most `length` characters. "truth" is a number that is 0 or 1; "other" is
+    a value that is only tested for NULL."""
 
     kind: Kind
     low: int = 0
@@ -38,7 +38,7 @@ class Meaning:
     length: int = 0
 
     def scaled(self, scale: int) -> tuple[int, int]:
-        """The bounds in another, larger scale."""
+        """Returns the bounds in another, larger scale."""
         factor = 10 ** (scale - self.scale)
         return self.low * factor, self.high * factor
 
@@ -63,7 +63,7 @@ def of_column(column: Column) -> Meaning:
 
 
 def bounds(column: Column) -> tuple[int, int]:
-    """The least and the greatest number of an integer's or a DECIMAL's column, without point."""
+    """The least and greatest number of an integer or DECIMAL column, without the point."""
     type_ = column.type
     if type_.name == "decimal":
         high = 10 ** (10 if type_.length is None else type_.length) - 1
@@ -75,7 +75,7 @@ def bounds(column: Column) -> tuple[int, int]:
 
 
 def _longest(column: Column) -> int:
-    """The most characters of a text's column."""
+    """The greatest length of a text column, in characters."""
     return CAPACITIES.get(column.type.name, column.type.length or 1)
 
 
@@ -90,7 +90,7 @@ def as_number(meaning: Meaning) -> Meaning:
 
 
 def merged(meanings: Sequence[Meaning]) -> Meaning:
-    """One of several, as IF and COALESCE return it."""
+    """The meaning of one of several values, as IF and COALESCE return it."""
     some = [as_number(each) for each in meanings if each.kind != "null"]
     kinds = {each.kind for each in some}
     if not some:
@@ -247,7 +247,7 @@ MEANINGS: Mapping[str, tuple[int | None, Callable[..., Meaning]]] = {
     "JSON_EXTRACT": (2, _extracted),
     "JSON_UNQUOTE": (1, _unquoted),
 }
-"""What an operator or a function makes of its operands, and of how many (None: one or more)."""
+"""The number of operands (None: one or more) and the result of each operator and function."""
 
 
 def meaning_of(name: str, operands: Sequence[Meaning]) -> Meaning:
@@ -261,7 +261,7 @@ def meaning_of(name: str, operands: Sequence[Meaning]) -> Meaning:
 
 
 def beyond(meaning: Meaning, column: Column) -> tuple[bool, bool]:
-    """Whether a number may lie below, and above, what an integer's or a DECIMAL's column holds."""
+    """Returns whether a number may lie below, and above, an integer or DECIMAL column's range."""
     decimals = column.type.decimals or 0
     low, high = bounds(column)
     scale = max(meaning.scale, decimals)
@@ -271,13 +271,13 @@ def beyond(meaning: Meaning, column: Column) -> tuple[bool, bool]:
 
 
 def is_double(meaning: Meaning) -> bool:
-    """Whether a double holds every value."""
+    """Returns whether a double holds every value."""
     return not meaning.scale and max(abs(meaning.low), abs(meaning.high)) <= 1 << 53
 
 
 def text_limit(meaning: Meaning, column: Column) -> int | None:
-    """How many characters a text's column cuts the text to, None if it never does. Raises
-    `Unsupported` for a column, or a value, of another kind."""
+    """The number of characters to which a text column cuts the text; None if it never does. Raises
+    `Unsupported` for a column or a value of another kind."""
     name = column.type.name
     if meaning.kind not in ("text", "number") or meaning.scale or name not in TEXTS:
         raise Unsupported(f"what TiDB converts its value to ({name}) is not computed")

@@ -1,7 +1,7 @@
-"""The queries of views: what their expressions are, and the words that differ between databases.
+"""The queries of views: the types of their expressions, and the SQL that differs between databases.
 
-What is here is SQL as MySQL, MariaDB and TiDB read it alike; another database states what it writes
-otherwise, and what it does not compute as TiDB does.
+The SQL here is as MySQL, MariaDB and TiDB read it alike; another database states its differences,
+and the expressions that it does not compute as TiDB does.
 """
 
 from abc import ABC, abstractmethod
@@ -27,8 +27,8 @@ Kind = Literal[
     "null",
     "plain",
 ]
-"""`text` compares by its characters, spaces at its end aside; `string` is a literal. `timestamp` is
-an instant, whatever the time zone in which the session shows it."""
+"""`text` compares by its characters, trailing spaces aside; `string` is a literal. `timestamp` is
+an instant, whatever time zone the session shows it in."""
 
 PADDED = frozenset({"utf8mb4_bin", "utf8mb3_bin", "utf8_bin", "latin1_bin", "ascii_bin"})
 """The collations of `text`."""
@@ -36,10 +36,10 @@ PADDED = frozenset({"utf8mb4_bin", "utf8mb3_bin", "utf8_bin", "latin1_bin", "asc
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """An expression in the target's words. A `condition` is not a number there. `scale` is
-    how many digits a DECIMAL, or the seconds of a DATETIME, have behind the point (-1: it is not
-    known), `most` the greatest magnitude of a number without its point, where the target needs
-    that. `value` is the text of a `string`."""
+    """An expression in the target's SQL. A `condition` is not a number there. `scale` is the number
+    of digits after the point of a DECIMAL or of a DATETIME's seconds (-1: unknown), `most` the
+    greatest magnitude of a number without its point, if the target needs it. `value` is the text of
+    a `string`."""
 
     text: str
     kind: Kind
@@ -50,7 +50,7 @@ class Typed:
 
 
 def kind_of(column: Column, collation: str | None) -> Kind:
-    """Of a column upstream; `collation` is that of the target's own column."""
+    """The kind of an upstream column; `collation` is that of the target's own column."""
     type_ = column.type
     if type_.name in INTEGERS:
         return "integer"
@@ -62,16 +62,16 @@ def kind_of(column: Column, collation: str | None) -> Kind:
 
 
 class QueryWords:
-    """The words of the MySQL family, but for texts."""
+    """The SQL of the MySQL family, except for texts."""
 
     orders_alike = True
-    """Whether NULL comes first and texts are sorted and grouped as in TiDB."""
+    """True if NULL comes first and texts are sorted and grouped as in TiDB."""
     compares_doubles = True
-    """Whether a DOUBLE compares with exact numbers as in TiDB."""
+    """True if a DOUBLE compares with exact numbers as in TiDB."""
     computes_joined = True
-    """Whether a RIGHT JOIN is certain to be there."""
+    """True if a RIGHT JOIN is certain to exist."""
     one_value = True
-    """Whether a query that is a value, and has several rows, is refused."""
+    """True if a query used as a value is refused if it has several rows."""
 
     def string(self, text: str) -> str:
         return literal(text)
@@ -79,45 +79,45 @@ class QueryWords:
     def column(
         self, text: str, column: Column, existing: TargetColumn | None, *, collated: bool
     ) -> Typed:
-        """A column; `existing` is the target's, if it is as it was when that was read. `collated`:
-        the collation that the column has upstream is certain."""
+        """Writes a column; `existing` is the target's, if it is unchanged since it was read.
+        `collated`: the upstream collation of the column is certain."""
         collation = existing.collation if existing is not None and collated else None
         return Typed(text, kind_of(column, collation), scale=column.type.decimals or 0)
 
     def value(self, one: Typed) -> Typed:
-        """A condition as the number that it is in TiDB."""
+        """Converts a condition to its number in TiDB."""
         return one
 
     def condition(self, one: Typed) -> str:
-        """A number as the condition that it is in TiDB."""
+        """Converts a number to its condition in TiDB."""
         return one.text
 
     def selected(self, one: Typed) -> str:
-        """As it is selected."""
+        """Returns the expression as it is selected."""
         return one.text
 
     def derived(self, text: str, of: Typed) -> Typed:
-        """A column of a query in a query."""
+        """Returns a column of a nested query."""
         kind: Kind = "plain" if of.kind == "string" else of.kind
         return replace(of, text=text, kind=kind, condition=False, value="")
 
     def key(self, one: Typed) -> str:
-        """What is equal, and sorted, as the expression is in TiDB."""
+        """Returns an expression that is equal, and sorted, as the given one is in TiDB."""
         return one.text
 
     def of_group(self, one: Typed) -> Typed:
-        """One of the values of a group whose keys are equal."""
+        """Returns one of the values of a group whose keys are equal."""
         return one
 
     def beside(self, one: Typed, other: Typed) -> str:
-        """The other one, so that it compares with the key of the first."""
+        """Returns the other expression in a form that compares with the key of the first."""
         return other.text
 
     def compared(self, operator: str, left: Typed, right: Typed) -> str:
         return f"{left.text} {operator} {right.text}"
 
     def like(self, one: str, pattern: str, *, negated: bool) -> str:
-        # In the consumer's session a backslash is no escape by itself.
+        # In the consumer's session a backslash alone is no escape.
         escape = r" ESCAPE '\'" if "\\" in pattern else ""
         return f"{one} {'NOT LIKE' if negated else 'LIKE'} {self.string(pattern)}{escape}"
 
@@ -127,7 +127,7 @@ class QueryWords:
         )
 
     def computed(self, operator: str, operands: Sequence[Typed]) -> Typed:
-        """Of two exact numbers."""
+        """Computes with two exact numbers."""
         kind: Kind = "decimal" if "decimal" in {one.kind for one in operands} else "integer"
         scales = [one.scale for one in operands]
         scale = sum(scales) if operator == "*" else max(scales)
@@ -145,26 +145,26 @@ Written = Callable[[Sequence[Typed]], str]
 
 
 class PortableWords(QueryWords, ABC):
-    """What PostgreSQL and SQLite have in common."""
+    """The SQL that PostgreSQL and SQLite share."""
 
     orders_alike = False
     compares_doubles = False
     functions: Mapping[str, Written] = {}
-    """How each function is written that means the same."""
+    """The SQL of each function with the same meaning."""
     same = "="
-    """The operator that takes NULL for equal to NULL."""
+    """The operator that treats NULL as equal to NULL."""
 
     @abstractmethod
     def comparable(self, text: str) -> str:
-        """A text by its bytes, spaces at its end aside."""
+        """Returns a text compared by its bytes, trailing spaces aside."""
 
     @abstractmethod
     def column_type(self, column: Column) -> str:
-        """What the consumer creates."""
+        """The type of a column that the consumer creates."""
 
     def is_own(self, column: Column, existing: TargetColumn | None) -> bool:
-        """Whether the target's column is such as the consumer creates: others may hold what is no
-        number or date there."""
+        """Returns whether the target's column is like those that the consumer creates: others may
+        hold values that are no number or date there."""
         return existing is None or existing.type.lower() == self.column_type(column).lower()
 
     def column(
@@ -187,7 +187,7 @@ class PortableWords(QueryWords, ABC):
 
     @abstractmethod
     def moment(self, one: Typed, text: str) -> str:
-        """A literal that compares with a DATE or DATETIME."""
+        """Writes a literal that compares with a DATE or DATETIME."""
 
     def compared(self, operator: str, left: Typed, right: Typed) -> str:
         operator = self.same if operator == "<=>" else operator
@@ -209,13 +209,13 @@ def called(name: str) -> Written:
 
 
 def without_zero(operands: Sequence[Typed]) -> tuple[str, str]:
-    """Two operands, the second of which is NULL instead of 0."""
+    """Returns two operands, the second with NULL instead of 0."""
     left, right = operands
     return left.text, f"nullif({right.text}, 0)"
 
 
 def in_scale(one: Typed, scale: int) -> Typed:
-    """A scaled integer with more digits behind the point. Raises `Unsupported` for fewer."""
+    """Returns a scaled integer with more digits after the point. Raises `Unsupported` for fewer."""
     if scale < one.scale:
         raise Unsupported("it compares numbers with another number of decimals")
     factor = 10 ** (scale - one.scale)

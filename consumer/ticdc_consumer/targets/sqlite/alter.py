@@ -1,7 +1,7 @@
 """ALTER TABLE and RENAME TABLE for SQLite; each runs in the transaction of its cut.
 
-What SQLite's ALTER TABLE lacks is done by a new table that replaces the old one
-(https://www.sqlite.org/lang_altertable.html, section 7). That would lose what a user added, so the
+If SQLite's ALTER TABLE cannot do it, a new table replaces the old one
+(https://www.sqlite.org/lang_altertable.html, section 7). That would lose a user's additions, so the
 table must be as the consumer created it.
 """
 
@@ -104,7 +104,7 @@ class SqliteAlteration(TableAlteration):
         )
 
     def _addable(self, column: Column, new: TableShape) -> bool:
-        """Whether ADD COLUMN can do it: with a constant that remains its default."""
+        """Returns whether ADD COLUMN suffices: with a constant that remains its default."""
         added = new.columns[column.name]
         if added.generated is not None:
             return True
@@ -169,7 +169,7 @@ class SqliteAlteration(TableAlteration):
         ]
 
     def _foreign_keys(self) -> list[str]:
-        """Those of the new table; those that stay have the columns' names of before."""
+        """The new table's foreign keys; staying ones are given with the old names of columns."""
         names = {source: name for name, source in self.evolved.sources.items()}
         staying = [
             replace(each, columns=tuple(names.get(column, column) for column in each.columns))
@@ -247,7 +247,7 @@ def _check_ours(target: Target, name: str, expected: TableShape) -> None:
 def rename_table(
     target: Target, old: TargetName, new: TargetName, definition: Table | None
 ) -> list[str]:
-    """Indexes that the consumer named after the table are recreated."""
+    """Renames a table and recreates the indexes that the consumer named after it."""
     name, named = old[1], new[1]
     if name == named:
         return []

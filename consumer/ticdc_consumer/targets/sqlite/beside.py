@@ -1,6 +1,6 @@
-"""A SQLite table that is filled beside the one in use, and gives it its rows.
+"""A SQLite table that is filled next to the one in use and gives it its rows.
 
-It does not take its place: indexes keep their names, which are unique in the file, only if the
+It does not replace that table: indexes keep their names, which are unique in the file, only if the
 table stays.
 """
 
@@ -17,8 +17,8 @@ _TRIGGERS = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name 
 def copy_structure(
     target: Target, table: TargetName, copy: TargetName, key: Sequence[str]
 ) -> list[str]:
-    """The table as SQLite itself would write it under the other name, and the key if that is an
-    index of its own. Inside a transaction."""
+    """Creates the table as SQLite itself would write it under the other name, and the key if that
+    is a separate index. Runs inside a transaction."""
     if target.describe(*copy) is not None:
         return []
     new = target.quote(*copy)
@@ -32,7 +32,7 @@ def copy_structure(
 
 
 def hindrances(target: Target, table: TargetName) -> list[str]:
-    """A trigger would see all rows deleted and inserted."""
+    """The triggers, each of which would see all rows deleted and inserted."""
     return [f"trigger {name}" for (name,) in target.query(_TRIGGERS, table[1])]
 
 

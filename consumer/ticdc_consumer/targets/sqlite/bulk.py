@@ -21,7 +21,7 @@ from ticdc_consumer.targets.sqlite.quoting import quote_name
 from ticdc_consumer.targets.target import Query
 
 ROWS_AT_ONCE = 20_000
-"""Rows that are Python objects at one time."""
+"""The number of rows that are Python objects at one time."""
 
 
 class SqliteBulk(Bulk):
@@ -113,7 +113,6 @@ class SqliteBulk(Bulk):
 
     def _clashing(self, layout: Layout, written: Sequence[int]) -> list[tuple[str, list[int]]]:
         """(DELETE, the indexes of its values in a row) for every unique key besides the fold key.
-
         Keys over expressions or a part of the rows are left to the INSERT, which stops there."""
         if layout.upsert:
             return []
@@ -147,7 +146,7 @@ def _rowid(layout: Layout) -> str:
 
 
 def _equals(layout: Layout, position: int) -> str:
-    """A column that was declared NOCASE compares so, whatever collation its unique key has."""
+    """Compares a column; one declared NOCASE compares so, whatever collation its unique key has."""
     codec = layout.codecs[position]
     return f"{layout.columns[position]} = ?{'' if codec == types.TEXT_NOCASE else _collate(codec)}"
 
@@ -184,7 +183,7 @@ def _with_values(statement: str, batches: Iterator[list[list[Any]]]) -> list[str
 
 
 _PARAMETER = re.compile(r"""\?(?=(?:[^"]*"[^"]*")*[^"]*$)""")
-"""Outside of quoted names."""
+"""Parameters outside of quoted names."""
 
 
 def _literal(value: Any) -> str:

@@ -7,7 +7,7 @@ from ticdc_consumer.errors import Stop
 from ticdc_consumer.targets.layout import Reference, TargetColumn, TargetTable, UniqueKey
 from ticdc_consumer.targets.target import Query
 
-# A table of the session's own hides one of the file; what is not stored has no page.
+# A temporary table hides one of the file; a table that is not stored has no page.
 _KINDS = """
 SELECT 'temporary ' || type FROM sqlite_temp_master
 WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')
@@ -22,7 +22,7 @@ REFUSED = {
     "temporary table": "{table} is a temporary table, which ends with its session",
     "temporary view": "{table} is a view, and not a table",
 }
-"""What a name may be beside a table -> the message for the user. WITHOUT ROWID and STRICT tables
+"""The kinds of names that are no table -> the message for the user. WITHOUT ROWID and STRICT tables
 are written like other tables."""
 
 _TRIGGERS = (
@@ -32,7 +32,7 @@ _TRIGGERS = (
 
 
 def describe(query: Query, schema: str | None, table: str) -> TargetTable | None:
-    """None if there is no such table. Raises `Stop` for what is not written like one."""
+    """Reads a table; None if it does not exist. Raises `Stop` if it is not written like one."""
     columns = _columns(query, table)
     kinds = query(_KINDS, table, table)
     if not columns or not kinds:
@@ -47,7 +47,7 @@ def describe(query: Query, schema: str | None, table: str) -> TargetTable | None
             TargetColumn(
                 name=name,
                 type=type_.lower(),
-                # What SQLite lets into a primary key as NULL, no upstream has.
+                # SQLite accepts NULL in a primary key; no upstream has it.
                 nullable=not (not_null or in_key),
                 has_default=default is not None,
                 generated=hidden in (2, 3),

@@ -19,7 +19,7 @@ WORDS = DdlWords(
 
 
 def reference_text(of: Reference) -> str:
-    """A foreign key as a line of CREATE TABLE. Without columns, it is to the primary key."""
+    """A foreign key as a line of CREATE TABLE. Without columns, it refers to the primary key."""
     parent = f" ({', '.join(map(quote_name, of.parent_columns))})" if of.parent_columns else ""
     return (
         f"FOREIGN KEY ({', '.join(map(quote_name, of.columns))}) REFERENCES "

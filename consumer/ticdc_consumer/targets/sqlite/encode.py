@@ -11,24 +11,24 @@ from ticdc_consumer.targets import kernels
 from ticdc_consumer.targets.layout import Layout
 
 BARE = frozenset({"integer", "number"})
-"""Codecs of JSON numbers; all others write strings."""
+"""Codecs that write JSON numbers; all others write strings."""
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\t": "\\t", "\n": "\\n", "\r": "\\r"}
-"""The backslash first: the others bring new ones. Other control characters are rare."""
+"""The backslash comes first: the others add backslashes. Other control characters are rare."""
 
 
 def encode_rows(layout: Layout, arrays: Sequence[pa.Array]) -> pa.Array:
-    """One JSON array per row: the columns that the target takes, in the layout's order."""
+    """Writes one JSON array per row: the columns that the target takes, in the layout's order."""
     return _arrays(*kernels.convert_rows(layout, arrays, CODECS))
 
 
 def encode_keys(layout: Layout, arrays: Sequence[pa.Array]) -> pa.Array:
-    """One JSON array per key."""
+    """Writes one JSON array per key."""
     return _arrays(*kernels.convert_keys(layout, arrays, KEY_CODECS))
 
 
 def _arrays(texts: Sequence[pa.Array], codecs: Sequence[str]) -> pa.Array:
-    """Quotes are part of the separators, except around a value that may be null."""
+    """Joins texts; quotes are in the separators, except around values that may be null."""
     pieces: list[pa.Array | str] = []
     before = "["
     for text, codec in zip(texts, codecs, strict=True):
@@ -66,7 +66,7 @@ def _key_number(array: pa.Array, _argument: str, _labels: tuple[str, ...]) -> pa
 
 
 def _as_float(digits: pa.Array) -> pa.Array:
-    """Without a point JSON's number is an integer, and 1e19 is none that SQLite takes."""
+    """Appends a point: without it JSON's number is an integer, and SQLite takes no integer 1e19."""
     pointed = pc.binary_join_element_wise(digits, ".0", "")
     return pc.if_else(pc.match_substring_regex(digits, r"^-?\d+$"), pointed, digits)
 

@@ -1,4 +1,4 @@
-"""What SQLite's errors mean for a run."""
+"""The meaning of SQLite's errors for a run."""
 
 import sqlite3
 
@@ -23,7 +23,7 @@ _TAKEN = {
 
 
 def taken_key(error: sqlite3.Error) -> str:
-    """The columns of the unique key, or the index, that a row clashes with; "" if none does."""
+    """The columns of the unique key, or the index, that a row clashes with; "" if there is none."""
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
     text = str(error).removeprefix("UNIQUE constraint failed: ")
     return f"({text})" if code in _TAKEN else ""

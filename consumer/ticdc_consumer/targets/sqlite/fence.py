@@ -1,4 +1,4 @@
-"""Past an older consumer: a SQLite file has one lock, and nobody can end its holder."""
+"""The fence against an older consumer: a file has one lock, and nobody can end its holder."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def after_the_file_lock(target: Target, patience: float, work: Callable[[], T]) -> T:
-    """A stopped process keeps its lock on the file, and no other can take it away."""
+    """Waits for the file lock: a stopped process keeps it, and no other can take it away."""
 
     def attempt() -> T:
         with target.transaction():

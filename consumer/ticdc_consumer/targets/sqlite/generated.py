@@ -1,8 +1,8 @@
-"""Virtual generated columns in SQLite's words, where they are VIRTUAL, too.
+"""Virtual generated columns in SQLite's dialect, where they are VIRTUAL, too.
 
-SQLite's integers have 63 bits and a sign, beyond which it goes on with floats: only what stays
-within them is computed. A DECIMAL and an unsigned BIGINT are texts in the target's columns. JSON is
-not taken apart: SQLite writes the objects in it without TiDB's spaces.
+SQLite's integers have 63 bits and a sign; beyond them it continues with floats, so only values
+within them are computed. A DECIMAL and an unsigned BIGINT are texts in the target's columns. JSON
+is not taken apart: SQLite writes the objects in it without TiDB's spaces.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ def _as_text(of: Written) -> str:
 
 
 def _first(operands: Sequence[Written]) -> str:
-    # SQLite's takes two and more.
+    # SQLite's takes two or more.
     texts = [each.text for each in operands]
     return texts[0] if len(texts) == 1 else f"coalesce({', '.join(texts)})"
 
@@ -92,8 +92,8 @@ class SqliteWriter(ExpressionWriter):
 
 
 def _within(value: Written, column: Column) -> str:
-    """What lies beyond the column's bounds, which TiDB takes outside of strict mode only, is the
-    bound."""
+    """Limits a value to the column's bounds, beyond which TiDB takes values only outside of strict
+    mode."""
     beyond_low, beyond_high = beyond(value.meaning, column)
     low, high = bounds(column)
     text = f"min({value.text}, {high})" if beyond_high else value.text

@@ -1,8 +1,8 @@
-"""Queries of views in SQLite's words.
+"""Queries of views in SQLite's dialect.
 
 A DECIMAL is text in the target's columns; it is computed as an integer in units of its last digit,
-and shown as text again. SQLite's integers have 63 bits and a sign, beyond which it goes on with
-floats: only what stays within them is computed. SUM beyond them is refused by SQLite itself.
+and converted back to text. SQLite's integers have 63 bits and a sign; beyond them it continues with
+floats, so only values within them are computed. SQLite itself refuses a SUM beyond them.
 """
 
 import re
@@ -19,7 +19,7 @@ from ticdc_consumer.targets.sqlite.types import column_type
 
 _GREATEST = (1 << 63) - 1
 _LONGEST = 18
-"""Digits of a DECIMAL that an integer holds."""
+"""The number of a DECIMAL's digits that an integer holds."""
 _SECONDS = re.compile(r"(.{10})(?: (.{8})(?:\.(\d+))?)?")
 
 
@@ -34,7 +34,7 @@ def _as_text(one: Typed) -> str:
 
 
 def _with_point(one: Typed) -> str:
-    """A DECIMAL's digits, with the point where it is."""
+    """A DECIMAL's digits, with the decimal point."""
     if one.kind != "decimal" or not one.scale:
         return one.text
     factor, text = 10**one.scale, one.text
@@ -44,7 +44,7 @@ def _with_point(one: Typed) -> str:
 
 
 def _scaled(text: str, scale: int) -> str:
-    """The integer in units of the last digit that a DECIMAL's text is."""
+    """The integer, in units of the last digit, of a DECIMAL's text."""
     point = f"instr({text}, '.')"
     missing = f"{scale} - CASE {point} WHEN 0 THEN 0 ELSE length({text}) - {point} END"
     zeros = f"substr('{'0' * scale}', 1, {missing})" if scale else "''"
@@ -120,7 +120,7 @@ class SqliteWords(PortableWords):
         return super().compared(operator, left, right)
 
     def _rest(self, scale: int, other: Typed) -> str:
-        """What a text of fewer digits lacks."""
+        """The suffix that a text of fewer digits lacks."""
         if other.kind == "date":
             return " || ' 00:00:00" + (f".{'0' * scale}'" if scale else "'")
         if other.scale > scale:
@@ -144,7 +144,7 @@ class SqliteWords(PortableWords):
         return self.string(f"{match[1]} {match[2] or '00:00:00'}{fraction}")
 
     def like(self, one: str, pattern: str, *, negated: bool) -> str:
-        """Of one text at the beginning, or anywhere: instr looks at all characters, NUL too."""
+        """Searches for one text at the start, or anywhere: instr checks all characters, NUL too."""
         plain = pattern.strip("%")
         if not plain or any(character in plain for character in "%_\\"):
             raise Unsupported("a LIKE of more than 'text', 'text%' or '%text%'")

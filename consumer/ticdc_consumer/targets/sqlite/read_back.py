@@ -1,7 +1,7 @@
-"""What SQLite holds, read back to be compared.
+"""Reads SQLite's values back for comparison.
 
-Values have types of their own, whatever the column's: one of another type than the consumer writes
-is shown with that type, and so is equal to no value of upstream.
+Values have their own types, whatever the column's: a value of a type that the consumer does not
+write is shown with that type, and so equals no value of the upstream.
 """
 
 import sqlite3
@@ -52,23 +52,23 @@ _FORMS: dict[str, tuple[Form, Convert]] = {
     "enum": ("label", _text),
     "set": ("label", _text),
 }
-"""By the codec that wrote the values."""
+"""The form and conversion by the codec that wrote the values."""
 
 
 def column(existing: TargetColumn, codec: str, name: str) -> Comparable:
-    """How a column is read that `codec` writes; `name` is quoted."""
+    """Returns how to read a column that `codec` writes; `name` is quoted."""
     form, convert = _FORMS[codec.partition(":")[0]]
     return Comparable(name, form, convert, printed=False)
 
 
 def begin(target: Target, state: str | None) -> str | None:
-    """Begins a transaction that only reads; no other session can see the same."""
+    """Begins a read-only transaction; no other session can see the same."""
     target.execute("BEGIN DEFERRED").close()
     return None
 
 
 def rows(target: Target, statement: str) -> Iterator[tuple[Any, ...]]:
-    """The rows of a SELECT, which are not held in memory together."""
+    """Iterates over the rows of a SELECT without holding them in memory together."""
     driver = target.connection.connection.dbapi_connection
     assert isinstance(driver, sqlite3.Connection)
     factory, driver.text_factory = driver.text_factory, _decoded
@@ -79,5 +79,5 @@ def rows(target: Target, statement: str) -> Iterator[tuple[Any, ...]]:
 
 
 def _decoded(text: bytes) -> str:
-    """SQLite holds any bytes in a text; no text of the upstream has a lone surrogate."""
+    """Decodes any bytes, which SQLite holds in a text; no upstream text has a lone surrogate."""
     return text.decode("utf-8", "surrogateescape")

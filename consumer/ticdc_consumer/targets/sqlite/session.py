@@ -1,4 +1,4 @@
-"""One connection to a SQLite file."""
+"""A connection to a SQLite file."""
 
 import os
 import sqlite3
@@ -41,15 +41,15 @@ BUSY_TIMEOUT = 5.0
 
 
 def open_session(url: sa.URL, to_look: bool = False) -> "SQLite":
-    """A session of the file. With `to_look`, a file that does not exist is not created, but read
-    as the empty one that it will be. Raises `Usage` if the URL names no file, and `Unavailable`."""
+    """Opens a session of the file. With `to_look`, a missing file is not created but read as the
+    empty file that it will be. Raises `Usage` if the URL names no file, and `Unavailable`."""
     if url.database in (None, "", ":memory:"):
         raise Usage("[target] url names no file; write it like sqlite:////data/shop.db")
     return SQLite.open(_empty(url) if to_look else url)
 
 
 def _empty(url: sa.URL) -> sa.URL:
-    """SQLite's own memory instead of a file that does not exist. Raises `Unavailable` if it could
+    """Replaces a file that does not exist by SQLite's own memory. Raises `Unavailable` if it could
     not be created."""
     file = Path(url.database or "")
     if url.query or file.exists():
@@ -96,7 +96,7 @@ class SQLite(Target):
         return connection.execution_options(no_parameters=True)
 
     def _write_ahead(self, connection: sa.Connection) -> None:
-        """Raises `Retry`: SQLite itself does not wait if several switch a new file at once."""
+        """Switches to WAL. Raises `Retry`: SQLite does not wait if several switch at once."""
         with self.errors():
             connection.exec_driver_sql("PRAGMA journal_mode = WAL")
 
@@ -117,7 +117,7 @@ class SQLite(Target):
         return errors.translate(error, layout, self.engine.url.database)
 
     def lost(self, error: Exception) -> bool:
-        """Never: there is no server to lose."""
+        """Never true: there is no server to lose."""
         return False
 
     # The session's identity, for the fence.
@@ -164,7 +164,7 @@ class SQLite(Target):
     def type_rules(self, rules: frozenset[str]) -> TypeRules:
         return TypeRules(self.dialect, quote_name, types.codec, types.merges, lambda _: "BINARY")
 
-    # What DDL needs to know.
+    # Facts that DDL needs.
 
     def column_types(self, table: Table) -> dict[str, str]:
         columns = shape(table, WORDS).columns
@@ -192,7 +192,7 @@ class SQLite(Target):
         return types.column_type(column)
 
     def create_schema(self, schema: str) -> list[str]:
-        """Nothing: one file has one schema."""
+        """Returns nothing: one file has one schema."""
         return []
 
     def create_table(
@@ -235,5 +235,5 @@ class SQLite(Target):
 
 
 def _lower(name: str) -> str:
-    """As SQLite does it, which knows the case of ASCII letters only."""
+    """Lowers a name as SQLite does, which knows the case of ASCII letters only."""
     return name.encode().lower().decode()

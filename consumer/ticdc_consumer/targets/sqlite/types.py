@@ -1,6 +1,6 @@
-"""TiDB's types in SQLite: the type of a new column, and which column holds which source.
+"""TiDB's types in SQLite: types of new columns, and the columns that hold each source type.
 
-A value keeps its exact form only where the column's affinity leaves it alone: NUMERIC affinity
+A value keeps its exact form only if the column's affinity does not change it: NUMERIC affinity
 turns decimals into floats (https://www.sqlite.org/datatype3.html, section 3).
 """
 
@@ -32,7 +32,7 @@ NEW = {
 """The type of a new column. SQLite's integers have 63 bits and a sign; TIMESTAMP is text in UTC."""
 
 TEXT_NOCASE = "text:nocase"
-"""The codec of a text whose unique key takes upper and lower case for equal, as upstream does."""
+"""The codec of a text whose unique key ignores case, as upstream does."""
 
 
 def column_type(column: Column) -> str:
@@ -48,7 +48,7 @@ def _kind(type_: ColumnType) -> str:
 
 
 def affinity(declared: str) -> str:
-    """By the rules of section 3.1; NONE is the affinity that SQLite calls BLOB."""
+    """Returns the affinity by the rules of section 3.1; NONE is the one that SQLite calls BLOB."""
     declared = declared.upper()
     for affinity_, words in (
         ("INTEGER", ("INT",)),
@@ -62,7 +62,7 @@ def affinity(declared: str) -> str:
 
 
 def codec(type_: ColumnType, existing: TargetColumn, in_key: bool) -> str:
-    """How values of this type go into that column. Raises `Stop` with the reason alone."""
+    """Returns the codec of such values for that column. Raises `Stop` with only the reason."""
     kind, has = _kind(type_), affinity(existing.type)
     new_type = NEW[kind]
     if kind in ("enum", "set"):
@@ -92,8 +92,8 @@ def codec(type_: ColumnType, existing: TargetColumn, in_key: bool) -> str:
 
 
 def merges(collation: str, type_: ColumnType) -> bool:
-    """BINARY takes only equal bytes for equal. NOCASE folds ASCII letters, as every `_ci`
-    collation of upstream does."""
+    """Returns whether keys may merge: BINARY merges only equal bytes. NOCASE folds ASCII letters,
+    as every `_ci` collation of the upstream does."""
     match collation.upper():
         case "BINARY":
             return False

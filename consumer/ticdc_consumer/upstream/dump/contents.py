@@ -1,6 +1,7 @@
-"""What a folder of Dumpling's has: its timestamp, the tables' definitions, the files of their rows.
+"""The contents of a Dumpling folder: its timestamp, the tables' definitions, the files of their
+rows.
 
-Dumpling names no file anywhere but in the file itself: one that was lost as a whole is not noticed.
+Dumpling keeps no list of its files: the loss of a whole file is not noticed.
 """
 
 import re
@@ -35,7 +36,7 @@ _COMMENTS = re.compile(r"(?:/\*![^\n]*\*/;\n)*")
 
 
 class DumpedTable(NamedTuple):
-    """A table, and the files of its rows with their sizes as they are stored, all of one format."""
+    """A table, and the files of its rows with their stored sizes, all of one format."""
 
     defined: Defined
     format: str
@@ -43,15 +44,14 @@ class DumpedTable(NamedTuple):
 
 
 class DumpContents(NamedTuple):
-    """The tables that `[tables] filter` lets pass, and the names of such views."""
+    """The tables and the names of the views that `[tables] filter` lets pass."""
 
     tables: dict[TableName, DumpedTable]
     views: list[TableName]
 
 
 def dumped_at(files: Files) -> int:
-    """The timestamp as of which the rows are. Raises `Stop` if the dump is not finished, or not of
-    a TiDB."""
+    """The timestamp of the rows. Raises `Stop` if the dump is unfinished, or not of a TiDB."""
     content = files.read(METADATA)
     if content is None:
         raise Stop(
@@ -70,8 +70,8 @@ def dumped_at(files: Files) -> int:
 
 
 def contents(files: Files, options: Settings) -> DumpContents:
-    """All that the filter takes. Raises `Stop` for a table without its definition, or with one that
-    is not understood, and for a file that Dumpling does not write under this name."""
+    """All that the filter takes. Raises `Stop` for a table with a missing definition or one that is
+    not understood, and for a file that Dumpling does not write under this name."""
     passes = TableFilter(options.filter, case_sensitive=options.case_sensitive)
     sizes = files.list()
     schemas = dict[TableName, str]()
@@ -158,7 +158,7 @@ def _require_dumped(defined: Defined) -> None:
 
 
 def require_time_zone(options: Settings, defined: Defined) -> None:
-    """Raises `Usage` for a TIMESTAMP whose time zone nothing tells."""
+    """Raises `Usage` for a TIMESTAMP whose time zone is unknown."""
     if options.dump_time_zone is not None:
         return
     for column in defined.table.columns:

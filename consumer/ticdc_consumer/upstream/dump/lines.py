@@ -1,8 +1,8 @@
-r"""Rows as Dumpling writes them -> the bytes of their values.
+r"""Parses rows as Dumpling writes them into the bytes of their values.
 
 Strict: each row is matched as a whole, in linear time, and a line that Dumpling would not write
-ends the load. It is read as written with `--escape-backslash`, the default: so no value has a line
-break, and \' alone is a quote within a string.
+ends the load. Rows are read as written with `--escape-backslash`, the default: so no value has a
+line break, and only \' is a quote within a string.
 """
 
 import base64
@@ -25,9 +25,9 @@ _CHARACTERS = {b"0": b"\0", b"n": b"\n", b"r": b"\r", b"Z": b"\x1a"}
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """How a table's file is written. A row is `opening`, values with `comma` between them, and what
-    `closing` matches; `header` is a file's first line, `beside` matches other lines, and the last
-    line ends with `ending`."""
+    """The form of a table's file. A row is `opening`, values with `comma` between them, and the
+    text that `closing` matches; `header` is a file's first line, `beside` matches other lines, and
+    the last line ends with `ending`."""
 
     columns: tuple[Column, ...]
     opening: bytes
@@ -41,12 +41,12 @@ class Lines:
     unquote: Callable[[Column], Unquote]
 
     def row(self) -> re.Pattern[bytes]:
-        """A row, with a group for each value."""
+        """The pattern of a row, with a group for each value."""
         values = re.escape(self.comma).join([self.value.pattern] * len(self.columns))
         return re.compile(re.escape(self.opening) + values + self.closing + rb"\n")
 
     def records(self, piece: Piece, content: bytes) -> Iterator[tuple[bytes, ...]]:
-        """The values of each row, as they are written."""
+        """Yields the values of each row, as they are written."""
         position = 0 if piece.begin else self._after_header(piece, content)
         row = self.row()
         while position < len(content):
@@ -59,7 +59,7 @@ class Lines:
             position = match.end()
 
     def batches(self, piece: Piece, content: bytes, rows: int) -> Iterator[list[tuple[bytes, ...]]]:
-        """At most `rows` rows at a time."""
+        """Yields at most `rows` rows at a time."""
         records = self.records(piece, content)
         while batch := list(islice(records, rows)):
             yield batch
@@ -93,13 +93,13 @@ def written(table: Table) -> tuple[Column, ...]:
 
 
 def sql_lines(table: Table) -> Lines:
-    """INSERT statements."""
+    """The form of INSERT statements."""
     columns = written(table)
     text = rb"""'(?:[^'"\\\x00\r\n\x1a]++|\\[0nr\\'"Z])*+'"""
     value = rb"(" + text + rb"|NULL|x'(?:[0-9a-f]{2})*+'|[-+.0-9eE]++)"
     names = rb",".join(map(_quoted, (column.name for column in columns)))
     named = rb"(?: \(" + re.escape(names) + rb"\))"
-    # Columns are named if some are left out, or with --complete-insert.
+    # INSERT names the columns if some are left out, or with --complete-insert.
     insert = rb"INSERT INTO " + re.escape(_quoted(table.name)) + named
     insert += rb" VALUES\n" if len(columns) < len(table.columns) else rb"? VALUES\n"
     return Lines(
@@ -127,7 +127,7 @@ def _sql_unquote(written: bytes) -> bytes:
 
 
 def csv_lines(table: Table, settings: Mapping[str, bool | str]) -> Lines:
-    """CSV, with the options of Dumpling that the settings repeat."""
+    """The form of CSV, with Dumpling's options, which the settings repeat."""
     columns = written(table)
     comma = str(settings.get("csv-separator", ",")).encode()
     quote = str(settings.get("csv-delimiter", '"')).encode()
@@ -175,7 +175,7 @@ def _csv_unquotes(quote: bytes, dialect: str) -> Callable[[Column], Unquote]:
 
 
 def holds_bytes(column: Column) -> bool:
-    """Whether Dumpling takes the values for bytes."""
+    """Returns whether Dumpling takes the values for bytes."""
     return column.type.binary or column.type.name == "bit"
 
 
@@ -186,5 +186,5 @@ def _unescaped(text: bytes) -> bytes:
 
 
 def lines_of(table: Table, format: str, settings: Mapping[str, bool | str]) -> Lines:
-    """How the rows of a table are written, in a file `sql` or `csv`."""
+    """The form of a table's rows in a file `sql` or `csv`."""
     return sql_lines(table) if format == "sql" else csv_lines(table, settings)

@@ -1,7 +1,7 @@
 """A file of rows in pieces of whole lines: Dumpling writes each row as a line.
 
-Offsets are those of the content without compression. A compressed file is read from its begin, and
-so once for its pieces in a row; of another, a piece is read by itself.
+Offsets are those of the uncompressed content. A compressed file is read from its beginning, so once
+for consecutive pieces; any other file is read piece by piece.
 """
 
 from collections.abc import Generator, Iterator
@@ -18,7 +18,7 @@ from ticdc_consumer.waiting import patiently
 PLAIN = {".gz": "gzip", ".zst": "zstd"}
 """Endings of compressed files that pyarrow reads; not Snappy's frames (.snappy)."""
 MOST_ROWS = 100_000
-"""Rows of a piece, at most, however small they are, by the first ones."""
+"""Most rows of a piece, estimated from the first ones, however small they are."""
 BLOCK = 1 << 20
 TAIL = 2
 _AHEAD = 1 << 16
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Whole lines of a file; `rows` is how many they are, about."""
+    """Whole lines of a file; `rows` is their approximate number."""
 
     file: str
     begin: int
@@ -36,13 +36,13 @@ class Piece:
     rows: int
 
     def to_json(self) -> dict[str, Any]:
-        """A form that JSON can hold."""
+        """Returns a form that JSON can hold."""
         return asdict(self)
 
 
 class PieceReader:
-    """Reads files of a dump. Raises `Stop` for a file that is damaged or is not there, and
-    `Unavailable` if the storage does not answer for some time."""
+    """Reads files of a dump. Raises `Stop` for a file that is damaged or missing, and `Unavailable`
+    if the storage does not answer for some time."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
@@ -68,14 +68,14 @@ class PieceReader:
         return content
 
     def blocks(self, path: str) -> Iterator[bytes]:
-        """The whole content of a file."""
+        """Yields the whole content of a file."""
         position = 0
         while content := self.part(path, position, position + BLOCK):
             yield content
             position += len(content)
 
     def line_end(self, path: str, position: int, length: int) -> int:
-        """Where the line ends that has the byte before the position; `length` if it is cut off."""
+        """The end of the line that has the byte before the position; `length` if it is cut off."""
         while position < length:
             end = min(length, position + _AHEAD)
             newline = self.part(path, position - 1, end).find(b"\n")
@@ -85,7 +85,7 @@ class PieceReader:
         return length
 
     def part(self, path: str, begin: int, end: int) -> bytes:
-        """The bytes from one offset to another, as far as there are any."""
+        """The existing bytes from one offset to another."""
         return patiently(partial(self._part, path, begin, end), PATIENCE)
 
     def _part(self, path: str, begin: int, end: int) -> bytes:
@@ -135,8 +135,8 @@ def packing(path: str) -> str | None:
 def pieces(
     reader: PieceReader, path: str, length: int, size: int, ending: bytes
 ) -> Iterator[Piece]:
-    """A file in pieces of about `size` bytes; `length` is its size as it is stored. Raises `Stop`
-    for a file without rows, or whose last one does not have the `ending`."""
+    """Yields pieces of about `size` bytes of a file; `length` is its stored size. Raises `Stop` for
+    a file without rows, or whose last row lacks the `ending`."""
     cut = _cut if packing(path) is None else _cut_packed
     tail = yield from cut(reader, path, length, size)
     if not tail.endswith(ending):
@@ -146,7 +146,7 @@ def pieces(
 
 
 def _cut(reader: PieceReader, path: str, length: int, size: int) -> Generator[Piece, None, bytes]:
-    """Finds the ends of lines; returns the last bytes."""
+    """Cuts a plain file at the ends of lines; returns the last bytes."""
     begin, content = 0, next(reader.blocks(path), b"")
     line = line_size(content)
     size = min(size, MOST_ROWS * line)
@@ -160,7 +160,7 @@ def _cut(reader: PieceReader, path: str, length: int, size: int) -> Generator[Pi
 def _cut_packed(
     reader: PieceReader, path: str, length: int, size: int
 ) -> Generator[Piece, None, bytes]:
-    """Reads it as a whole; returns the last bytes."""
+    """Cuts a compressed file; returns the last bytes."""
     begin = position = rows = 0
     tail = b""
     for content in reader.blocks(path):
@@ -181,5 +181,5 @@ def _cut_packed(
 
 
 def line_size(content: bytes) -> int:
-    """The bytes of a line, about."""
+    """Approximate bytes of a line."""
     return max(1, len(content) // max(1, content.count(b"\n")))

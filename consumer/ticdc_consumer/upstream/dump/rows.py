@@ -1,4 +1,4 @@
-"""The rows of a piece -> arrays of canonical values, as `upstream.rows` gives them."""
+"""Converts the rows of a piece to arrays of canonical values, as `upstream.rows` gives them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ Restore = Callable[[bytes], str | bytes]
 
 @dataclass(frozen=True, slots=True)
 class DumpSettings:
-    """How the files were written: [source.dump_csv], and the time zone of TIMESTAMP."""
+    """The format of the files: [source.dump_csv], and the time zone of TIMESTAMP."""
 
     csv: Mapping[str, bool | str] = field(default_factory=dict)
     time_zone: str = "UTC"
@@ -26,8 +26,8 @@ class DumpSettings:
 def batches(
     table: Table, piece: Piece, content: bytes, settings: DumpSettings, rows: int
 ) -> Iterator[list[pa.Array]]:
-    """The rows, at most `rows` at a time: an array of canonical values for each column. Raises
-    `Stop` for what is not as Dumpling writes it."""
+    """Yields the rows, at most `rows` at a time: an array of canonical values for each column.
+    Raises `Stop` for text that Dumpling would not write."""
     lines = lines_of(table, format_of(piece.file), settings.csv)
     readers = [_reader(column, lines, settings.time_zone) for column in lines.columns]
     for records in lines.batches(piece, content, rows):
@@ -45,7 +45,7 @@ def batches(
 
 
 def _reader(column: Column, lines: Lines, time_zone: str) -> Callable[[bytes], str | bytes | None]:
-    """From a value as it is written to its canonical form. Raises ValueError."""
+    """The conversion of a written value to its canonical form. Raises ValueError."""
     null, unquote, restore = lines.null, lines.unquote(column), _restore(column, time_zone)
 
     def read(written: bytes) -> str | bytes | None:
@@ -55,7 +55,7 @@ def _reader(column: Column, lines: Lines, time_zone: str) -> Callable[[bytes], s
 
 
 def _restore(column: Column, time_zone: str) -> Restore:
-    """From a value as TiDB prints it."""
+    """Converts from TiDB's printed form."""
     type_ = column.type
     match type_.name:
         case "bit":
@@ -78,19 +78,19 @@ def _restore(column: Column, time_zone: str) -> Restore:
 
 
 class _SixDigits(ValueError):
-    """A FLOAT of which the text is not the value."""
+    """A FLOAT whose text is not its exact value."""
 
 
 def _float(value: bytes) -> str:
-    """TiDB prints a FLOAT below 1e-15, or from 1e15 on, with an exponent and six digits: up to a
-    hundred values have the same text."""
+    """Converts a FLOAT. TiDB prints one below 1e-15, or from 1e15 on, with an exponent and six
+    digits: up to a hundred values have the same text."""
     if b"e" in value:
         raise _SixDigits
     return repr(single(float(value)))
 
 
 def _enum(elements: Sequence[str]) -> Restore:
-    """'' is the number 0, an invalid value, unless a member is called so."""
+    """ENUM: '' is the number 0, an invalid value, unless a member has that name."""
     numbers = {"": "0"} | {name: str(n) for n, name in enumerate(elements, 1)}
     return lambda value: numbers[value.decode()]
 
@@ -106,7 +106,7 @@ def _set(elements: Sequence[str]) -> Restore:
 
 
 def _reason(column: Column, error: Exception) -> str:
-    """Without the value."""
+    """The reason of an error, without the value."""
     if isinstance(error, UnicodeDecodeError):
         return "text that is not UTF-8"
     if isinstance(error, _SixDigits):

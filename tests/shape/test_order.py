@@ -278,3 +278,18 @@ def test_no_function_is_longer_than_a_page() -> None:
                 if lines > LONGEST:
                     long[f"{module}.{node.name}"] = lines
     assert long == {}
+
+
+CLAUSES = {"What", "Whether", "How", "Where", "Of", "Those", "By", "As", "With"}
+"""First words of a clause that stands for a noun."""
+
+
+def test_a_docstring_begins_with_a_verb_or_a_noun() -> None:
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    texts = [
+        (module, ast.get_docstring(node) or "-")
+        for module, tree in modules()
+        for node in ast.walk(tree)
+        if isinstance(node, documented)
+    ]
+    assert [(module, text) for module, text in texts if text.split()[0] in CLAUSES] == []

@@ -192,8 +192,8 @@ class NotHeld(Stop):
 
 
 class InTheWay(Stop):
-    """The target already has the object that a DDL is to create or change, and it was
-    not the consumer that made it: running the DDL as it is would fail or be wrong. Exit 3."""
+    """The target already has the object that a DDL is to create or change, and that object
+    is not the consumer's: running the DDL as it is would fail or be wrong. Exit 3."""
 
 
 class Denied(Stop, Sendable):

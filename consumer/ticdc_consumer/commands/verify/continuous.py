@@ -62,7 +62,7 @@ class ContinuousVerification:
                 if turn != last and self._monitor.resolved_ts:
                     self._compare(Share.at(time.time(), every))
                     last = turn
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001 - of any kind, a thread must not end unheard
             self._error = error  # the loop raises it
 
     def _reports(self, share: Share) -> Iterator[TableReport]:
